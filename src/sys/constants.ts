@@ -72,6 +72,7 @@ export const POLLERR = 8;
 export const POLLHUP = 16;
 
 export const CLONE_NEWNS = 0x20000;
+export const CLONE_FS = 0x200;
 
 export const MS_RDONLY = 1;
 export const MS_NOSUID = 2;

@@ -45,9 +45,6 @@ export const ESRCH = constants.errno.ESRCH;
 export const ENOTCONN = constants.errno.ENOTCONN;
 export const ECHILD = constants.errno.ECHILD;
 
-
-
-
 const names = new Map<number, string>();
 for (const [name, value] of Object.entries(constants.errno)) {
   if (!names.has(value)) names.set(value, name);

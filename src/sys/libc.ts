@@ -17,14 +17,19 @@ type Int = number;
 export type CPath = Buffer | null;
 
 // Files
-export const open: (path: CPath, flags: Int, mode: Int) => Int = lib.func('int open(void* path, int flags, uint mode)');
+export const open: (path: CPath, flags: Int, mode: Int) => Int = lib.func(
+  'int open(void* path, int flags, uint mode)',
+);
 export const openat: (dir: Int, path: CPath, flags: Int, mode: Int) => Int = lib.func(
   'int openat(int dir, void* path, int flags, uint mode)',
 );
 export const close: (fd: Int) => Int = lib.func('int close(int fd)');
 export const dup: (fd: Int) => Int = lib.func('int dup(int fd)');
+export const dup3: (from: Int, to: Int, flags: Int) => Int = lib.func('int dup3(int from, int to, int flags)');
 export const fcntl: (fd: Int, cmd: Int, arg: Int) => Int = lib.func('int fcntl(int fd, int cmd, long arg)');
-export const read: (fd: Int, buf: Buffer, count: Int) => Int = lib.func('int64_t read(int fd, void* buf, size_t count)');
+export const read: (fd: Int, buf: Buffer, count: Int) => Int = lib.func(
+  'int64_t read(int fd, void* buf, size_t count)',
+);
 export const write: (fd: Int, buf: Buffer, count: Int) => Int = lib.func(
   'int64_t write(int fd, void* buf, size_t count)',
 );
@@ -46,7 +51,14 @@ export const fallocate: (fd: Int, mode: Int, offset: Int, length: Int) => Int = 
   'int fallocate(int fd, int mode, int64_t offset, int64_t length)',
 );
 /** `offIn` and `offOut` are 8-byte Buffers holding an `int64_t` each. */
-export const copyFileRange: (fdIn: Int, offIn: Buffer, fdOut: Int, offOut: Buffer, len: Int, flags: Int) => Int = lib.func(
+export const copyFileRange: (
+  fdIn: Int,
+  offIn: Buffer,
+  fdOut: Int,
+  offOut: Buffer,
+  len: Int,
+  flags: Int,
+) => Int = lib.func(
   'int64_t copy_file_range(int in, void* offIn, int out, void* offOut, size_t len, uint flags)',
 );
 export const fsync: (fd: Int) => Int = lib.func('int fsync(int fd)');
@@ -77,7 +89,9 @@ export const setxattr: (path: CPath, name: Buffer, value: Buffer, size: Int, fla
 export const listxattr: (path: CPath, list: Buffer | null, size: Int) => Int = lib.func(
   'int64_t listxattr(void* path, void* list, size_t size)',
 );
-export const removexattr: (path: CPath, name: Buffer) => Int = lib.func('int removexattr(void* path, void* name)');
+export const removexattr: (path: CPath, name: Buffer) => Int = lib.func(
+  'int removexattr(void* path, void* name)',
+);
 export const lgetxattr: (path: CPath, name: Buffer, value: Buffer | null, size: Int) => Int = lib.func(
   'int64_t lgetxattr(void* path, void* name, void* value, size_t size)',
 );
@@ -87,13 +101,17 @@ export const lsetxattr: (path: CPath, name: Buffer, value: Buffer, size: Int, fl
 export const llistxattr: (path: CPath, list: Buffer | null, size: Int) => Int = lib.func(
   'int64_t llistxattr(void* path, void* list, size_t size)',
 );
-export const lremovexattr: (path: CPath, name: Buffer) => Int = lib.func('int lremovexattr(void* path, void* name)');
+export const lremovexattr: (path: CPath, name: Buffer) => Int = lib.func(
+  'int lremovexattr(void* path, void* name)',
+);
 
 // Names
 export const getdents64: (fd: Int, out: Buffer, size: Int) => Int = lib.func(
   'int64_t getdents64(int fd, void* out, size_t size)',
 );
-export const mkdirat: (dir: Int, path: CPath, mode: Int) => Int = lib.func('int mkdirat(int dir, void* path, uint mode)');
+export const mkdirat: (dir: Int, path: CPath, mode: Int) => Int = lib.func(
+  'int mkdirat(int dir, void* path, uint mode)',
+);
 export const mknodat: (dir: Int, path: CPath, mode: Int, dev: Int) => Int = lib.func(
   'int mknodat(int dir, void* path, uint mode, uint64_t dev)',
 );
@@ -106,7 +124,9 @@ export const readlinkat: (dir: Int, path: CPath, out: Buffer, size: Int) => Int 
 export const linkat: (dirA: Int, a: CPath, dirB: Int, b: CPath, flags: Int) => Int = lib.func(
   'int linkat(int dirA, void* a, int dirB, void* b, int flags)',
 );
-export const unlinkat: (dir: Int, path: CPath, flags: Int) => Int = lib.func('int unlinkat(int dir, void* path, int flags)');
+export const unlinkat: (dir: Int, path: CPath, flags: Int) => Int = lib.func(
+  'int unlinkat(int dir, void* path, int flags)',
+);
 export const renameat2: (dirA: Int, a: CPath, dirB: Int, b: CPath, flags: Int) => Int = lib.func(
   'int renameat2(int dirA, void* a, int dirB, void* b, uint flags)',
 );
@@ -125,13 +145,25 @@ export const mount: (source: CPath, target: CPath, type: CPath, flags: Int, data
   'int mount(void* source, void* target, void* type, ulong flags, void* data)',
 );
 export const umount2: (target: CPath, flags: Int) => Int = lib.func('int umount2(void* target, int flags)');
-const syscall5: (n: Int, a: Int, b: Int, c: CPath, d: CPath, e: Int) => Int = lib.func(
-  'syscall',
+const syscall5: (n: Int, a: Int, b: Int, c: CPath, d: CPath, e: Int) => Int = lib.func('syscall', 'long', [
   'long',
-  ['long', 'long', 'long', 'void*', 'void*', 'long'],
-) as never;
-const syscall2: (n: Int, a: CPath, b: Int) => Int = lib.func('syscall', 'long', ['long', 'void*', 'long']) as never;
-const syscall3: (n: Int, a: Int, b: Int, c: Int) => Int = lib.func('syscall', 'long', ['long', 'long', 'long', 'long']) as never;
+  'long',
+  'long',
+  'void*',
+  'void*',
+  'long',
+]) as never;
+const syscall2: (n: Int, a: CPath, b: Int) => Int = lib.func('syscall', 'long', [
+  'long',
+  'void*',
+  'long',
+]) as never;
+const syscall3: (n: Int, a: Int, b: Int, c: Int) => Int = lib.func('syscall', 'long', [
+  'long',
+  'long',
+  'long',
+  'long',
+]) as never;
 // The mount API's numbers are the same on every architecture (include/uapi/asm-generic/unistd.h).
 /** glibc 2.36 has a wrapper, musl and older glibc do not. */
 export const fsopen = (type: Buffer, flags: Int): Int => syscall2(430, type, flags);

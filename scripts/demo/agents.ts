@@ -1,0 +1,145 @@
+/**
+ * The real agents: how each is configured for the mock model, started without a terminal, and how its tools are
+ * called. Read from the source and the requests of the versions pinned in agents/.
+ */
+import type { Action, ToolCall } from './mock-model.ts';
+
+export interface Agent {
+  name: 'pi' | 'codex' | 'gemini-cli';
+  /** Arguments for one prompt and no terminal; an agent that can, goes on with the transcript in file `session`. */
+  args(prompt: string, session: string): string[];
+  /** The program's file, relative to its node_modules; started by `node` if it is JavaScript. */
+  program: string;
+  /** Files that must stand in the agent's home before it starts: relative path to content. */
+  homeFiles(modelUrl: string): Record<string, string>;
+  env(home: string, modelUrl: string): Record<string, string>;
+  toolCall(action: Action): ToolCall;
+}
+
+const MODEL_KEY = 'no-key-needed';
+
+/** Shell text that writes `content` to `path`. */
+function heredoc(path: string, content: string): string {
+  return `cat > '${path}' <<'END_OF_FILE'\n${content.replace(/\n?$/, '\n')}END_OF_FILE`;
+}
+
+export const pi: Agent = {
+  name: 'pi',
+  program: '@mariozechner/pi-coding-agent/dist/cli.js',
+  args: (prompt, session) => [
+    ...['--print', '--offline', '--provider', 'mock', '--model', 'mock', '--no-extensions', '--no-skills'],
+    ...['--session', session, prompt],
+  ],
+  homeFiles: (modelUrl) => ({
+    'models.json': JSON.stringify({
+      providers: {
+        mock: {
+          baseUrl: `${modelUrl}/v1`,
+          api: 'openai-completions',
+          apiKey: MODEL_KEY,
+          models: [{ id: 'mock' }],
+        },
+      },
+    }),
+  }),
+  env: (home) => ({ PI_CODING_AGENT_DIR: home, PI_TELEMETRY: '0' }),
+  toolCall(action) {
+    switch (action.kind) {
+      case 'read':
+        return { name: 'read', args: { path: action.path } };
+      case 'write':
+        return { name: 'write', args: { path: action.path, content: action.content } };
+      case 'edit':
+        return {
+          name: 'edit',
+          args: { path: action.path, edits: [{ oldText: action.from, newText: action.to }] },
+        };
+      case 'shell':
+        return { name: 'bash', args: { command: action.command } };
+    }
+  },
+};
+
+/**
+ * A native program; its home holds SQLite databases in WAL mode beside append-only transcripts. With the sandbox
+ * `workspace-write` it runs each tool under bubblewrap, with .git read-only.
+ */
+export const codex = (sandbox: 'danger-full-access' | 'workspace-write'): Agent => ({
+  name: 'codex',
+  program: '@openai/codex/bin/codex.js',
+  args: (prompt) => ['exec', '--skip-git-repo-check', '--color', 'never', prompt],
+  homeFiles: (modelUrl) => ({
+    'config.toml': [
+      'model = "mock"',
+      'model_provider = "mock"',
+      'approval_policy = "never"',
+      `sandbox_mode = "${sandbox}"`,
+      'check_for_update_on_startup = false',
+      'web_search = "disabled"',
+      '[analytics]',
+      'enabled = false',
+      '[model_providers.mock]',
+      'name = "mock"',
+      `base_url = "${modelUrl}/v1"`,
+      'wire_api = "responses"',
+      '',
+    ].join('\n'),
+  }),
+  env: (home) => ({ CODEX_HOME: home }),
+  toolCall(action) {
+    // A login shell would read the machine's profile, and lose the PATH that finds this node.
+    const shell = (cmd: string): ToolCall => ({ name: 'exec_command', args: { cmd, login: false } });
+    switch (action.kind) {
+      case 'read':
+        return shell(`cat '${action.path}'`);
+      case 'write':
+        return shell(heredoc(action.path, action.content));
+      case 'edit': {
+        const hunk = `*** Update File: ${action.path}\n@@\n-${action.from}\n+${action.to}`;
+        return shell(`apply_patch <<'END_OF_PATCH'\n*** Begin Patch\n${hunk}\n*** End Patch\nEND_OF_PATCH`);
+      }
+      case 'shell':
+        return shell(action.command);
+    }
+  },
+});
+
+export const geminiCli: Agent = {
+  name: 'gemini-cli',
+  program: '@google/gemini-cli/bundle/gemini.js',
+  args: (prompt) => ['--skip-trust', '--yolo', '--model', 'gemini-2.5-pro', '--prompt', prompt],
+  homeFiles: () => ({
+    '.gemini/settings.json': JSON.stringify({
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      privacy: { usageStatisticsEnabled: false },
+      general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+      // Otherwise its read_file refuses the example workspace's memory, which git ignores.
+      context: { fileFiltering: { respectGitIgnore: false } },
+    }),
+  }),
+  env: (home, modelUrl) => ({
+    GEMINI_CLI_HOME: home,
+    GEMINI_API_KEY: MODEL_KEY,
+    GOOGLE_GEMINI_BASE_URL: modelUrl,
+  }),
+  toolCall(action) {
+    switch (action.kind) {
+      case 'read':
+        return { name: 'read_file', args: { file_path: action.path } };
+      case 'write':
+        return { name: 'write_file', args: { file_path: action.path, content: action.content } };
+      case 'edit':
+        return {
+          name: 'replace',
+          args: {
+            file_path: action.path,
+            instruction: 'as agreed',
+            old_string: action.from,
+            new_string: action.to,
+          },
+        };
+      case 'shell':
+        return { name: 'run_shell_command', args: { command: action.command, description: 'as asked' } };
+    }
+  },
+};

@@ -1,0 +1,138 @@
+/**
+ * The model APIs that the agents speak, as far as a scripted model needs them: the tool results in a request, and a
+ * reply as server-sent events. Pure: no I/O. Shapes read from the requests of the pinned agent versions.
+ */
+import type { ToolCall } from './mock-model.ts';
+
+/** `turn` makes ids unique within a conversation. */
+export interface Reply {
+  text: string;
+  calls: ToolCall[];
+  turn: number;
+}
+
+/** A string in `data` is sent as it is, anything else as JSON. */
+export interface ServerEvent {
+  event?: string;
+  data: unknown;
+}
+
+export interface Dialect {
+  path: RegExp;
+  /** The results of the tool calls since the person last spoke, oldest first. */
+  toolResults(body: unknown): string[];
+  stream(reply: Reply): ServerEvent[];
+}
+
+const MODEL = 'mock';
+
+/** OpenAI chat completions: pi, and most agents that take a custom provider. */
+const chatCompletions: Dialect = {
+  path: /\/chat\/completions$/,
+  toolResults(body) {
+    const { messages } = body as { messages: { role: string; content: unknown }[] };
+    return sinceLast(messages, (message) => message.role === 'user')
+      .filter((message) => message.role === 'tool')
+      .map((message) => textOf(message.content));
+  },
+  stream(reply) {
+    const chunk = (delta: object, finish: string | null = null): ServerEvent => ({
+      data: {
+        id: `chatcmpl-${reply.turn}`,
+        object: 'chat.completion.chunk',
+        created: 0,
+        model: MODEL,
+        choices: [{ index: 0, delta, finish_reason: finish }],
+      },
+    });
+    const calls = reply.calls.map((call, index) => ({
+      index,
+      id: callId(reply, index),
+      type: 'function',
+      function: { name: call.name, arguments: JSON.stringify(call.args) },
+    }));
+    return [
+      chunk({ role: 'assistant', content: reply.text }),
+      ...calls.map((call) => chunk({ tool_calls: [call] })),
+      chunk({}, calls.length > 0 ? 'tool_calls' : 'stop'),
+      { data: '[DONE]' },
+    ];
+  },
+};
+
+/** OpenAI responses: codex. */
+const responses: Dialect = {
+  path: /\/responses$/,
+  toolResults(body) {
+    const { input } = body as { input: { type: string; role?: string; output?: unknown }[] };
+    return sinceLast(input, (item) => item.type === 'message' && item.role === 'user')
+      .filter((item) => item.type === 'function_call_output')
+      .map((item) => textOf(item.output));
+  },
+  stream(reply) {
+    const id = `resp_${reply.turn}`;
+    const items: object[] = reply.calls.map((call, index) => ({
+      type: 'function_call',
+      id: `fc_${callId(reply, index)}`,
+      call_id: callId(reply, index),
+      name: call.name,
+      arguments: JSON.stringify(call.args),
+    }));
+    if (reply.text) {
+      const content = [{ type: 'output_text', text: reply.text, annotations: [] }];
+      items.push({ type: 'message', id: `msg_${reply.turn}`, role: 'assistant', content });
+    }
+    const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+    const events = [
+      { type: 'response.created', response: { id } },
+      ...items.map((item, index) => ({ type: 'response.output_item.done', output_index: index, item })),
+      { type: 'response.completed', response: { id, usage } },
+    ];
+    return events.map((data) => ({ event: data.type, data }));
+  },
+};
+
+interface GeminiPart {
+  text?: string;
+  functionResponse?: { response: Record<string, unknown> };
+}
+
+/** Gemini's generateContent, streamed: gemini-cli. */
+const generateContent: Dialect = {
+  path: /:streamGenerateContent$/,
+  toolResults(body) {
+    const { contents } = body as { contents: { role: string; parts: GeminiPart[] }[] };
+    const isSpoken = (content: { role: string; parts: GeminiPart[] }): boolean =>
+      content.role === 'user' && content.parts.every((part) => part.functionResponse === undefined);
+    return sinceLast(contents, isSpoken)
+      .flatMap((content) => content.parts)
+      .filter((part) => part.functionResponse !== undefined)
+      .map((part) => textOf(part.functionResponse?.response.output ?? part.functionResponse?.response));
+  },
+  stream(reply) {
+    const parts: object[] = reply.calls.map((call, index) => ({
+      functionCall: { id: callId(reply, index), name: call.name, args: call.args },
+    }));
+    if (reply.text) parts.push({ text: reply.text });
+    const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 };
+    const candidates = [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }];
+    return [{ data: { candidates, usageMetadata, modelVersion: MODEL } }];
+  },
+};
+
+export const dialects: readonly Dialect[] = [chatCompletions, responses, generateContent];
+
+function callId(reply: Reply, index: number): string {
+  return `call_${reply.turn}_${index}`;
+}
+
+function sinceLast<T>(items: readonly T[], isBoundary: (item: T) => boolean): T[] {
+  return items.slice(items.findLastIndex(isBoundary) + 1);
+}
+
+/** Content as the APIs give it: a string, a list of parts with `text`, or some other object. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (Array.isArray(content)) return content.map((part: { text?: string }) => part.text ?? '').join('');
+  return JSON.stringify(content);
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { Failure } from '../window/failure.ts';
+import type { Context } from './main.ts';
+import { say } from './output.ts';
+import { addWindowOptions, configurationHelp } from './window-options.ts';
+
+interface ExecOptions {
+  workspace?: string;
+  keepCaps?: true;
+}
+
+const after = `
+The command sees the workspace as it is, at its own path; what it writes to protected
+paths stays in RAM and is gone when it ends. All else it writes is real at once.
+forget's options end at the first word that is not one, or at "--".
+${configurationHelp}
+Examples:
+  forget exec -- claude
+  forget exec -p '/notes/' --exempt 'train.jsonl' -- codex exec 'fix the tests'
+  forget exec -w ~/project --report report.json -- sh -c 'make && ./agent'
+
+Exit code: the command's own; 128+N when signal N ended it; 125 when forget itself
+fails; 126 when the command is not executable; 127 when it is not found.`;
+
+export function addExec(program: Command, context: Context): void {
+  const command = program
+    .command('exec')
+    .summary('run a command in a window of its own')
+    .description('Run a command in a window of its own, which closes when the command ends.')
+    .usage('[options] [--] command...')
+    .argument('[command...]', 'the command and its arguments')
+    .option('-w, --workspace <dir>', 'the directory to cover (default: the current directory)')
+    .option('--keep-caps', "as root, leave the command all of root's capabilities")
+    .passThroughOptions()
+    .addHelpText('after', after);
+  const options = addWindowOptions(command);
+  command.action(async (argv: string[]) => {
+    if (argv.length === 0)
+      throw new Failure('no command given; write it after the options: forget exec -- COMMAND');
+    const { buildSettings } = await import('../window/settings.ts');
+    const cwd = context.cwd();
+    const { workspace, keepCaps } = command.opts<ExecOptions>();
+    const { settings, notices } = await buildSettings({ ...options(), workspace, keepCaps }, cwd);
+    notices.forEach(say);
+    const { execWindow } = await import('../window/exec.ts');
+    context.end(await execWindow(settings, { argv, cwd }));
+  });
+}

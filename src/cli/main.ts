@@ -1,0 +1,82 @@
+/**
+ * The `forget` command. Only what parses the command line is loaded here; each command loads its own work when it
+ * runs, since the start of `forget exec` is counted in milliseconds.
+ *
+ * Arguments are byte strings (sys/argv.ts), parsed as they are and made readable only when shown.
+ */
+import { Command, CommanderError } from 'commander';
+import { currentDirectory, rawArguments } from '../sys/argv.ts';
+import { displayName } from '../sys/bytes.ts';
+import { SysError } from '../sys/errno.ts';
+import { Failure } from '../window/failure.ts';
+import { addDoctor } from './doctor.ts';
+import { addExec } from './exec.ts';
+import { addMount } from './mount.ts';
+import { say } from './output.ts';
+import { addStatus } from './status.ts';
+import { addUnmount } from './unmount.ts';
+import { version } from './version.ts';
+
+/** forget itself failed: the same number for every command, so that it is never taken for a command's own. */
+const failed = 125;
+
+export interface Context {
+  /** Byte string: the directory forget was started in. */
+  cwd(): string;
+  /** The exit code, once the command has run. */
+  end(code: number): void;
+}
+
+async function run(args: string[]): Promise<number> {
+  let code = 0;
+  const context: Context = {
+    cwd: currentDirectory,
+    end: (value) => {
+      code = value;
+    },
+  };
+  const program = new Command('forget')
+    .description(
+      'An overlay for AI agents: what they write to protected paths is gone when the window closes.',
+    )
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(false)
+    .enablePositionalOptions()
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({ outputError: (text) => say(explainUsage(text)) });
+  program.addHelpText(
+    'after',
+    `\nExit code: 0, or ${failed} when forget itself fails; "forget exec" gives the command's own.`,
+  );
+  addExec(program, context);
+  addMount(program, context);
+  addUnmount(program, context);
+  addStatus(program);
+  addDoctor(program, context);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : failed;
+    say(explain(error));
+    return failed;
+  }
+}
+
+/** Commander's text, in which what was typed are bytes, and a suggestion stands on a line of its own. */
+function explainUsage(text: string): string {
+  const [, mistake = text, suggestion = ''] =
+    /^error: (.*?)\n?(\(Did you mean [^\n]*\))?\n?$/s.exec(text) ?? [];
+  return `${displayName(mistake)}${suggestion && ` ${suggestion}`}`;
+}
+
+/** A bug shows its stack; what was expected to go wrong is one line. */
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const expected = error instanceof Failure || error instanceof SysError || error.name === 'RuleError';
+  return expected ? error.message : `internal error, please report it: ${error.stack ?? error.message}`;
+}
+
+process.exit(await run(rawArguments()));

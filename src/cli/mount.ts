@@ -1,0 +1,54 @@
+import type { Command } from 'commander';
+import type { Context } from './main.ts';
+import { say } from './output.ts';
+import { addWindowOptions, configurationHelp } from './window-options.ts';
+
+const after = `
+Without MOUNTPOINT the workspace is mounted over itself, for every process. forget goes
+to the background when the mount is ready. In place it first looks for processes that
+already have the workspace open, since those write past the mount, and refuses with
+their names.
+${configurationHelp}
+Examples:
+  forget mount ~/project
+  forget mount --foreground ~/project /mnt/view
+  forget mount --json ~/project
+
+With --json, standard output gets {"id", "pid", "mountpoint"} once the mount is ready.
+Exit code: 0 when mounted (with --foreground: when unmounted); 125 when forget fails.`;
+
+export function addMount(program: Command, context: Context): void {
+  const command = program
+    .command('mount')
+    .summary('open a window that every process sees')
+    .description('Mount a workspace, in place or elsewhere, with a window open.')
+    .argument('<workspace>', 'the directory to cover')
+    .argument('[mountpoint]', 'where to show it (default: in place)')
+    .option('--foreground', 'stay, and unmount at the end')
+    .option('--force', 'mount in place although processes have the workspace open')
+    .option('--json', 'print what was mounted as JSON')
+    .addHelpText('after', after);
+  const options = addWindowOptions(command);
+  command.action(async (workspace: string, mountpoint: string | undefined) => {
+    const [{ buildSettings }, { resolveMountpoint }] = await Promise.all([
+      import('../window/settings.ts'),
+      import('../window/workspace.ts'),
+    ]);
+    const cwd = context.cwd();
+    const { settings, notices } = await buildSettings({ ...options(), workspace }, cwd);
+    const place =
+      mountpoint === undefined ? settings.workspace : resolveMountpoint(mountpoint, cwd, settings.workspace);
+    notices.forEach(say);
+    const { foreground, force, json } = command.opts<{ foreground?: true; force?: true; json?: true }>();
+    const { mountWindow } = await import('../window/mount.ts');
+    context.end(
+      await mountWindow(settings, {
+        mountpoint: place,
+        foreground: foreground ?? false,
+        force: force ?? false,
+        json: json ?? false,
+        driver: 'dev-fuse',
+      }),
+    );
+  });
+}

@@ -1,0 +1,19 @@
+/** What the person reads: lines on stderr for what happens, stdout for what was asked for. */
+
+/** One line, whatever the text holds: a workspace's configuration or file names must not steer the terminal. */
+export function printable(text: string): string {
+  return (
+    text
+      .replaceAll('\n', ' ')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped here
+      .replace(/[\x00-\x1f\x7f-\x9f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  );
+}
+
+export function say(line: string): void {
+  process.stderr.write(`forget: ${printable(line)}\n`);
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+}

@@ -1,0 +1,267 @@
+/**
+ * The request loop: one thread, blocked on /dev/fuse, that reads a request, has it handled and writes the
+ * answer, one after another. State: the buffers of the request in hand and of its reply, the counters, and the
+ * work to do between requests.
+ *
+ * Between requests the loop does jobs (slices of a long copy-up), and it watches other descriptors (inotify, a
+ * wake-up eventfd). It ends when the kernel says so (unmount, abort), when `stop` is called, or when the loop
+ * itself fails; in every case `run` closes the device, so that no process waits for an answer that nobody
+ * will give.
+ */
+import { cstring } from '../sys/bytes.ts';
+import { O_CLOEXEC, O_RDWR, POLLIN } from '../sys/constants.ts';
+import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, errnoName, SysError } from '../sys/errno.ts';
+import { close, dup3, errno, open, poll, read, write } from '../sys/libc.ts';
+import { MAX_OPCODE, Op, opName, REQUEST_BUFFER_SIZE } from './abi.ts';
+import { dispatch } from './dispatch.ts';
+import { ANSWERED_LATER, type Caller, DEFERRED, type Handler } from './handler.ts';
+import { handshake } from './handshake.ts';
+import { Reply } from './reply.ts';
+import { Request } from './request.ts';
+
+/** How long the loop asks /dev/fuse again before it sleeps: a wake-up costs 20-100 us, a look 0.5 us. */
+const SPIN_NS = 200_000n;
+/** A look at the watched descriptors at least every so many requests, however busy the mount is. */
+const WATCH_EVERY = 64;
+
+/** A descriptor that the loop looks at besides the device. */
+export interface Watched {
+  fd: number;
+  ready(): void;
+}
+
+/** A slice of work between requests; returns false when there is nothing left to do. */
+export type Job = () => boolean;
+
+export interface EngineEvents {
+  /** The loop met a defect of its own: an exception in a handler, a reply that the kernel refused. */
+  defect(message: string, error?: unknown): void;
+}
+
+export class Engine {
+  /** Requests answered so far, by opcode. */
+  readonly counts = new Float64Array(MAX_OPCODE + 1);
+  private readonly device: number;
+  private readonly handler: Handler;
+  private readonly events: EngineEvents;
+  private readonly request = new Request();
+  private readonly reply = new Reply();
+  private readonly header = Buffer.alloc(16);
+  private readonly caller: Caller = { uid: 0, gid: 0, pid: 0, umask: 0 };
+  private readonly watched: Watched[] = [];
+  private pollSet: Buffer;
+  private readonly jobs: Job[] = [];
+  private deferredTo: Buffer[] | undefined;
+  private readonly replays: Buffer[] = [];
+  private extendedSetxattr = false;
+  private running = true;
+  /** Called before the loop sleeps: the longest time to sleep, in ms, or -1 for as long as it takes. */
+  idle: () => number = () => -1;
+
+  constructor(device: number, handler: Handler, events: EngineEvents) {
+    this.device = device;
+    this.handler = handler;
+    this.events = events;
+    this.pollSet = Buffer.alloc(8);
+    this.pollSet.writeInt32LE(device, 0);
+    this.pollSet.writeInt16LE(POLLIN, 4);
+  }
+
+  watch(watched: Watched): void {
+    this.watched.push(watched);
+    const entry = Buffer.alloc(8);
+    entry.writeInt32LE(watched.fd, 0);
+    entry.writeInt16LE(POLLIN, 4);
+    this.pollSet = Buffer.concat([this.pollSet, entry]);
+  }
+
+  addJob(job: Job): void {
+    this.jobs.push(job);
+  }
+
+  /**
+   * For a handler that cannot answer yet and returns DEFERRED: the request in hand goes to `list`, to be
+   * handled from its beginning when the list is given to `replay`.
+   */
+  defer(list: Buffer[]): typeof DEFERRED {
+    this.deferredTo = list;
+    return DEFERRED;
+  }
+
+  replay(list: Buffer[]): void {
+    this.replays.push(...list.splice(0));
+  }
+
+  /** Answers all that was put aside with an error. */
+  fail(list: Buffer[], error: number): void {
+    for (const saved of list.splice(0)) {
+      this.answer({ low: saved.readUInt32LE(8), high: saved.readUInt32LE(12) }, error);
+    }
+  }
+
+  /** What `answer` needs to know of the request in hand. */
+  ticket(): { low: number; high: number } {
+    return { low: this.request.uniqueLow, high: this.request.uniqueHigh };
+  }
+
+  /** Sends the bare outcome of a request that was ANSWERED_LATER. */
+  answer(ticket: { low: number; high: number }, error: number): void {
+    const w = this.header;
+    w.writeUInt32LE(16, 0);
+    w.writeInt32LE(-error, 4);
+    w.writeUInt32LE(ticket.low, 8);
+    w.writeUInt32LE(ticket.high, 12);
+    if (write(this.device, w, 16) < 0) this.refused(errno());
+  }
+
+  stop(): void {
+    this.running = false;
+  }
+
+  /** Requests by name, those that came at all. */
+  requestCounts(): Record<string, number> {
+    const out: Record<string, number> = {};
+    for (let op = 0; op <= MAX_OPCODE; op++) if (this.counts[op]! > 0) out[opName(op)] = this.counts[op]!;
+    return out;
+  }
+
+  /** Serves until the end; throws nothing. The device is closed when it returns. */
+  run(): void {
+    try {
+      let sinceWatch = 0;
+      while (this.running) {
+        const got = this.next();
+        if (got === 'end') break;
+        if (got === 'request') this.serve();
+        if (got === 'nothing' || ++sinceWatch >= WATCH_EVERY) {
+          sinceWatch = 0;
+          this.betweenRequests(got === 'nothing');
+        }
+      }
+    } catch (error) {
+      this.events.defect('the request loop failed', error);
+    } finally {
+      this.giveUpDevice();
+    }
+  }
+
+  /**
+   * Ends the connection, as a close does, but keeps the number taken: another thread may be about to write a
+   * notification to it, which must not hit a file that was opened since.
+   */
+  private giveUpDevice(): void {
+    const nothing = open(cstring('/dev/null'), O_RDWR | O_CLOEXEC, 0);
+    if (nothing < 0 || dup3(nothing, this.device, O_CLOEXEC) < 0) close(this.device);
+    if (nothing >= 0) close(nothing);
+  }
+
+  /** Puts the next request into the buffer: one that was put aside, or one from the device, after a spin. */
+  private next(): 'request' | 'nothing' | 'end' {
+    const saved = this.replays.shift();
+    if (saved) {
+      this.request.restore(saved);
+      return 'request';
+    }
+    const until = process.hrtime.bigint() + SPIN_NS;
+    do {
+      const n = read(this.device, this.request.bytes, REQUEST_BUFFER_SIZE);
+      if (n > 0) {
+        this.request.length = n;
+        return 'request';
+      }
+      const error = errno();
+      // ENOENT: the request was interrupted before it was read. ENODEV: unmounted or aborted.
+      if (error === ENODEV) return 'end';
+      if (error !== EAGAIN && error !== ENOENT && error !== EINTR)
+        throw new SysError(error, 'reading /dev/fuse');
+      if (this.jobs.length > 0) return 'nothing';
+    } while (process.hrtime.bigint() < until);
+    return 'nothing';
+  }
+
+  private betweenRequests(mayIdle: boolean): void {
+    const job = this.jobs[0];
+    if (job && !job()) this.jobs.shift();
+    const busy = !mayIdle || this.jobs.length > 0 || this.replays.length > 0;
+    const timeout = busy ? 0 : this.idle();
+    if (busy && this.watched.length === 0) return;
+    const ready = poll(this.pollSet, this.watched.length + 1, timeout);
+    if (ready < 0 && errno() !== EINTR) throw new SysError(errno(), 'polling /dev/fuse');
+    if (ready <= 0) return;
+    for (let i = 0; i < this.watched.length; i++) {
+      if (this.pollSet.readInt16LE((i + 1) * 8 + 6) !== 0) this.watched[i]!.ready();
+    }
+  }
+
+  private serve(): void {
+    const { request, reply } = this;
+    if (!request.wellFormed) {
+      this.events.defect(`a malformed request of ${request.length} bytes was dropped`);
+      return;
+    }
+    const opcode = request.opcode;
+    this.counts[opcode <= MAX_OPCODE ? opcode : 0]!++;
+    switch (opcode) {
+      case Op.FORGET:
+        if (request.argLength >= 8) this.handler.forget(request.nodeid, request.u64(0));
+        return;
+      case Op.BATCH_FORGET:
+        this.batchForget();
+        return;
+      case Op.INTERRUPT:
+        // Nothing that this loop has in hand blocks for long, and what is put aside is bounded work.
+        return;
+      case Op.DESTROY:
+        this.running = false;
+        return;
+    }
+    reply.begin();
+    let outcome: number;
+    try {
+      outcome =
+        opcode === Op.INIT
+          ? this.init()
+          : dispatch(request, this.caller, reply, this.handler, this.extendedSetxattr);
+    } catch (error) {
+      outcome = this.failed(opName(opcode), error);
+    }
+    if (outcome === DEFERRED) {
+      this.deferredTo!.push(request.save());
+      return;
+    }
+    if (outcome === ANSWERED_LATER) return;
+    const length = reply.finish(request.uniqueLow, request.uniqueHigh, outcome);
+    if (write(this.device, reply.bytes, length) < 0) this.refused(errno());
+  }
+
+  private failed(doing: string, error: unknown): number {
+    if (error instanceof SysError) return error.errno;
+    this.events.defect(`${doing} failed`, error);
+    return EIO;
+  }
+
+  /** ENOENT: the asker was killed meanwhile and wants no answer. */
+  private refused(error: number): void {
+    if (error === ENOENT) return;
+    if (error === ENODEV) this.running = false;
+    else
+      this.events.defect(
+        `the kernel refused the reply to ${opName(this.request.opcode)}: ${errnoName(error)}`,
+      );
+  }
+
+  private init(): number {
+    if (this.request.argLength < 16) return EIO;
+    const agreed = handshake(this.request, this.reply);
+    if (typeof agreed === 'number') return agreed;
+    this.extendedSetxattr = agreed.extendedSetxattr;
+    return 0;
+  }
+
+  private batchForget(): void {
+    const count = this.request.u32(0);
+    for (let i = 0; i < count && 8 + (i + 1) * 16 <= this.request.argLength; i++) {
+      this.handler.forget(this.request.u64(2 + i * 4), this.request.u64(4 + i * 4));
+    }
+  }
+}

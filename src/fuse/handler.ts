@@ -1,0 +1,82 @@
+/**
+ * What a file system answers the kernel with. The engine decodes a request, calls one of these, and sends what
+ * stands in `reply`. Names are byte strings (one character a byte), without NUL and never empty.
+ *
+ * A method returns 0 for success, an errno (positive) for failure, or one of the two outcomes below. It must
+ * not throw; if it does, the caller gets EIO and the error is reported.
+ */
+import type { Reply } from './reply.ts';
+
+/** The request was put aside by `Engine.defer` and will be answered when it is replayed. */
+export const DEFERRED = -1;
+/** The handler will send the answer itself, through `Engine.answer`. */
+export const ANSWERED_LATER = -2;
+
+/** Who asks. One object, overwritten by each request. */
+export interface Caller {
+  uid: number;
+  gid: number;
+  pid: number;
+  umask: number;
+}
+
+/** SETATTR's arguments; `valid` says which of them count (abi.ts, Fattr). Times in seconds and nanoseconds. */
+export interface SetAttr {
+  valid: number;
+  size: number;
+  mode: number;
+  uid: number;
+  gid: number;
+  atime: number;
+  atimeNsec: number;
+  mtime: number;
+  mtimeNsec: number;
+}
+
+export interface Handler {
+  lookup(parent: number, name: string, reply: Reply): number;
+  forget(node: number, count: number): void;
+  getattr(node: number, reply: Reply): number;
+  statx(node: number, reply: Reply): number;
+  setattr(node: number, args: SetAttr, reply: Reply): number;
+  readlink(node: number, reply: Reply): number;
+  symlink(parent: number, name: string, target: string, caller: Caller, reply: Reply): number;
+  mknod(parent: number, name: string, mode: number, rdev: number, caller: Caller, reply: Reply): number;
+  mkdir(parent: number, name: string, mode: number, caller: Caller, reply: Reply): number;
+  tmpfile(parent: number, mode: number, caller: Caller, reply: Reply): number;
+  unlink(parent: number, name: string, caller: Caller): number;
+  rmdir(parent: number, name: string, caller: Caller): number;
+  rename(from: number, name: string, to: number, newName: string, flags: number, caller: Caller): number;
+  link(node: number, parent: number, name: string, caller: Caller, reply: Reply): number;
+  read(node: number, offset: number, size: number, reply: Reply): number;
+  /** The data are `size` bytes of `bytes` from `start`; `openFlags` are the descriptor's (O_APPEND, O_SYNC). */
+  write(
+    node: number,
+    offset: number,
+    bytes: Buffer,
+    start: number,
+    size: number,
+    writeFlags: number,
+    openFlags: number,
+    caller: Caller,
+    reply: Reply,
+  ): number;
+  lseek(node: number, offset: number, whence: number, reply: Reply): number;
+  fallocate(node: number, offset: number, length: number, mode: number, caller: Caller): number;
+  copyFileRange(
+    source: number,
+    sourceOffset: number,
+    target: number,
+    targetOffset: number,
+    length: number,
+    caller: Caller,
+    reply: Reply,
+  ): number;
+  fsync(node: number, dataOnly: boolean): number;
+  statfs(node: number, reply: Reply): number;
+  setxattr(node: number, name: string, value: Buffer, flags: number, caller: Caller): number;
+  getxattr(node: number, name: string, size: number, reply: Reply): number;
+  listxattr(node: number, size: number, reply: Reply): number;
+  removexattr(node: number, name: string, caller: Caller): number;
+  readdir(node: number, cookie: number, size: number, plus: boolean, reply: Reply): number;
+}

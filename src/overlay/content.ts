@@ -1,0 +1,185 @@
+/** READ, WRITE and what else works on the bytes of a file. Every operation goes to the node's current layer. */
+import { WRITE_CACHE, WRITE_KILL_SUIDGID } from '../fuse/abi.ts';
+import type { Caller } from '../fuse/handler.ts';
+import type { Reply } from '../fuse/reply.ts';
+import { O_APPEND, RWF_APPEND } from '../sys/constants.ts';
+import { EINVAL, ENOSPC, ESTALE, errnoName } from '../sys/errno.ts';
+import {
+  addressOf,
+  close,
+  errno,
+  fdatasync,
+  pread,
+  pwritev2,
+  copyFileRange as sysCopyFileRange,
+  fallocate as sysFallocate,
+  fsync as sysFsync,
+  lseek as sysLseek,
+} from '../sys/libc.ts';
+import { clearSetuid } from './attributes.ts';
+import { copyUp } from './copy-up.ts';
+import { isTooBigToHold, releaseHeld } from './held.ts';
+import { openDirectory } from './listing.ts';
+import type { Node } from './node.ts';
+import type { Overlay } from './overlay.ts';
+
+const iovec = Buffer.alloc(16);
+const offsets = [Buffer.alloc(8), Buffer.alloc(8)] as const;
+let requestBytes: Buffer | undefined;
+let requestAddress = 0n;
+
+export function read(o: Overlay, id: number, offset: number, size: number, reply: Reply): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const fd = o.fileFd(node, false);
+  if (fd < 0) return -fd;
+  const n = pread(fd, reply.room(), size, offset);
+  if (n < 0) return errno();
+  reply.commit(n);
+  return 0;
+}
+
+/** Brings the node to where a change of its bytes belongs, and gives a descriptor for it; or -errno/DEFERRED. */
+function writable(o: Overlay, node: Node): number {
+  const refused = o.refuseChange(node);
+  if (refused) return refused;
+  return node.protected && !node.inUpper ? copyUp(o, node) : 0;
+}
+
+export function write(
+  o: Overlay,
+  id: number,
+  offset: number,
+  bytes: Buffer,
+  start: number,
+  size: number,
+  writeFlags: number,
+  openFlags: number,
+  caller: Caller,
+  reply: Reply,
+): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const outcome = writable(o, node);
+  if (outcome) return outcome;
+  const fd = o.fileFd(node, true);
+  if (fd < 0) return -fd;
+  if (bytes !== requestBytes) {
+    requestBytes = bytes;
+    requestAddress = addressOf(bytes);
+  }
+  iovec.writeBigUInt64LE(requestAddress + BigInt(start), 0);
+  iovec.writeBigUInt64LE(BigInt(size), 8);
+  // What is written back from the page cache has its place already; an append finds it now, in the lower, where
+  // others may have appended since the kernel looked.
+  const append = openFlags & O_APPEND && !(writeFlags & WRITE_CACHE);
+  const written = pwritev2(fd, iovec, 1, offset, append ? RWF_APPEND : 0);
+  if (written < 0) {
+    const error = errno();
+    if (error === ENOSPC && node.inUpper) o.ledger.error(o.pathOf(node), `write failed: ${errnoName(error)}`);
+    return error;
+  }
+  if (writeFlags & WRITE_KILL_SUIDGID) clearSetuid(o, node);
+  if (!node.inUpper) noticeOwnWrite(o, node, fd, append ? offset + written : undefined);
+  if (node.held) {
+    if (isTooBigToHold(o, fd)) releaseHeld(o, node, 'it grew past what is held');
+  } else if (node.inUpper) {
+    o.ledger.note(o.pathOf(node), caller.pid).written += written;
+  }
+  reply.putU32(written);
+  reply.putU32(0);
+  return 0;
+}
+
+/**
+ * The event that this write causes in the lower is forget's own, which its ctime tells (watch.ts).
+ *
+ * The kernel puts an append into its page cache where it believes the end to be. If others appended before it
+ * through the lower, that is the wrong place, and its pages and size must go.
+ */
+function noticeOwnWrite(o: Overlay, node: Node, fd: number, expectedEnd: number | undefined): void {
+  const st = o.otherStat;
+  if (st.of(fd) !== 0) return;
+  node.seenChange = st.change;
+  if (expectedEnd !== undefined && st.size !== expectedEnd) {
+    o.notifier.inode(node.id);
+    o.notifier.flush();
+  }
+}
+
+export function lseek(o: Overlay, id: number, offset: number, whence: number, reply: Reply): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const fd = o.fileFd(node, false);
+  if (fd < 0) return -fd;
+  const at = sysLseek(fd, offset, whence);
+  if (at < 0) return errno();
+  reply.putU64(at);
+  return 0;
+}
+
+export function fallocate(
+  o: Overlay,
+  id: number,
+  offset: number,
+  length: number,
+  mode: number,
+  caller: Caller,
+): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const outcome = writable(o, node);
+  if (outcome) return outcome;
+  const fd = o.fileFd(node, true);
+  if (fd < 0) return -fd;
+  if (sysFallocate(fd, mode, offset, length) < 0) return errno();
+  clearSetuid(o, node);
+  if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
+  return 0;
+}
+
+export function copyFileRange(
+  o: Overlay,
+  sourceId: number,
+  sourceOffset: number,
+  targetId: number,
+  targetOffset: number,
+  length: number,
+  caller: Caller,
+  reply: Reply,
+): number {
+  const source = o.node(sourceId);
+  const target = o.node(targetId);
+  if (!source || !target) return ESTALE;
+  if (!source.isRegular || !target.isRegular) return EINVAL;
+  const outcome = writable(o, target);
+  if (outcome) return outcome;
+  const from = o.fileFd(source, false);
+  const to = o.fileFd(target, true);
+  if (from < 0) return -from;
+  if (to < 0) return -to;
+  offsets[0].writeBigInt64LE(BigInt(sourceOffset));
+  offsets[1].writeBigInt64LE(BigInt(targetOffset));
+  // Between two filesystems the kernel says EXDEV, and the caller's kernel then copies by READ and WRITE.
+  const n = sysCopyFileRange(from, offsets[0], to, offsets[1], Math.min(length, MAX_COPY), 0);
+  if (n < 0) return errno();
+  if (target.inUpper && !target.held) o.ledger.note(o.pathOf(target), caller.pid).written += n;
+  reply.putU32(n);
+  reply.putU32(0);
+  return 0;
+}
+
+/** One request may hold up the others for as long as this much takes: about 10 ms. */
+const MAX_COPY = 16 << 20;
+
+export function fsync(o: Overlay, id: number, dataOnly: boolean): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  // RAM: there is no disk to wait for.
+  if (node.inUpper || node.protected) return 0;
+  const fd = node.isDirectory ? openDirectory(o, node) : o.fileFd(node, false);
+  if (fd < 0) return -fd;
+  const error = (dataOnly ? fdatasync(fd) : sysFsync(fd)) < 0 ? errno() : 0;
+  if (node.isDirectory) close(fd);
+  return error;
+}

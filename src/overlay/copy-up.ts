@@ -1,0 +1,273 @@
+/**
+ * Copy-up: a lower file becomes an upper one, with mode, owner, times and xattrs, and stays the same node with
+ * the same `st_ino`. Up to `INLINE_BYTES` at once; a larger one in slices between requests, while whoever needs
+ * it waits and everybody else is served.
+ */
+import { cstring, scratchCstring } from '../sys/bytes.ts';
+import {
+  AT_EMPTY_PATH,
+  AT_SYMLINK_NOFOLLOW,
+  O_CLOEXEC,
+  O_CREAT,
+  O_EXCL,
+  O_NOFOLLOW,
+  O_RDWR,
+  S_IFLNK,
+  SEEK_DATA,
+  SEEK_HOLE,
+} from '../sys/constants.ts';
+import { EINVAL, ENOENT, ENXIO, EROFS, errnoName, SysError } from '../sys/errno.ts';
+import {
+  close,
+  dup,
+  errno,
+  fchmod,
+  fchmodat,
+  fchownat,
+  ftruncate,
+  lseek,
+  lsetxattr,
+  mkdirat,
+  openat,
+  pread,
+  pwrite,
+  setxattr,
+  unlinkat,
+} from '../sys/libc.ts';
+import { Stat } from '../sys/stat.ts';
+import { copyTimes, magicPath, readTarget } from './attributes.ts';
+import { findChild } from './lookup.ts';
+import { Node, WRITE_FD } from './node.ts';
+import type { Overlay } from './overlay.ts';
+import { copyXattrs } from './xattrs.ts';
+
+const INLINE_BYTES = 4 << 20;
+/** About 0.5 ms: the longest that another request waits behind a slice. */
+const SLICE_BYTES = 1 << 20;
+const EMPTY = Buffer.from([0]);
+const slice = Buffer.alloc(SLICE_BYTES);
+
+/**
+ * Makes sure that the node is in the upper. `keep` is how many bytes of content are needed, where the caller
+ * will cut the rest off anyway. Returns 0, an errno, or DEFERRED when the request was put aside until the copy
+ * is done.
+ */
+export function copyUp(o: Overlay, node: Node, keep = Number.POSITIVE_INFINITY): number {
+  if (node.inUpper) return 0;
+  if (o.readonly) return EROFS;
+  if (node.waiting) return o.engine.defer(node.waiting);
+  const outcome = node.isRegular ? copyUpDatabase(o, node) : 0;
+  return outcome || copyUpAlone(o, node, keep);
+}
+
+function copyUpAlone(o: Overlay, node: Node, keep: number): number {
+  const st = new Stat();
+  let error = o.statNode(node, st);
+  if (error) return error;
+  const source = node.isRegular ? o.fileFd(node, false) : o.pathFd(node);
+  if (source < 0) return -source;
+  let target = '';
+  if (node.type === S_IFLNK) {
+    const read = readTarget(o, node);
+    if (typeof read === 'number') return read;
+    target = read.latin1Slice(0, read.length);
+  }
+  o.actAsSelf();
+  const rdev = (st.rdevMajor << 8) | st.rdevMinor;
+  const object = o.upper.make(node.type | 0o600, rdev, target);
+  if (object < 0) return upperError(o, node, -object);
+  if (node.isRegular) {
+    const bytes = Math.min(st.size, keep);
+    if (bytes > INLINE_BYTES) return copyInSlices(o, node, object, source, bytes, st);
+    error = copyData(o, object, source, bytes);
+  }
+  error ||= finish(o, node, object, st);
+  if (error) {
+    o.upper.remove(object, node.isDirectory);
+    return upperError(o, node, error);
+  }
+  return 0;
+}
+
+/** ENOSPC and EDQUOT of the upper are news for the report: the program may not say. */
+function upperError(o: Overlay, node: Node, error: number): number {
+  o.ledger.error(o.pathOf(node), `copy-up failed: ${errnoName(error)}`);
+  return error;
+}
+
+/** Attributes, and then the change of layer. From here on every operation goes to the copy. */
+function finish(o: Overlay, node: Node, object: number, st: Stat): number {
+  const name = () => o.upper.name(object);
+  // In a user namespace an owner that is not mapped there cannot be given; the copy then is the caller's.
+  if (fchownat(o.upper.fd, name(), st.uid, st.gid, AT_SYMLINK_NOFOLLOW) < 0 && errno() !== EINVAL)
+    return errno();
+  if (node.type !== S_IFLNK && fchmodat(o.upper.fd, name(), st.mode & 0o7777, 0) < 0) return errno();
+  const source = magicPath(o, node, 0);
+  if (typeof source === 'number') return source;
+  const failed =
+    copyXattrs(source, scratchCstring(`/proc/self/fd/${o.upper.fd}/${object}`, 1), lsetxattr) ||
+    copyTimes(o, object, st);
+  if (failed) return failed;
+  node.upper = object;
+  // A directory keeps the descriptor of the lower one that shows through it.
+  if (!node.isDirectory) o.descriptors.release(node);
+  return 0;
+}
+
+function copyData(o: Overlay, object: number, source: number, bytes: number): number {
+  const fd = o.upper.open(object);
+  if (fd < 0) return -fd;
+  const position = { at: 0 };
+  let error = ftruncate(fd, bytes) < 0 ? errno() : 0;
+  while (!error && position.at < bytes) error = copySlice(source, fd, position, bytes);
+  close(fd);
+  return error;
+}
+
+/** Copies the next slice of data, leaving holes as they are. Returns 0 or an errno. */
+function copySlice(source: number, target: number, position: { at: number }, end: number): number {
+  const data = lseek(source, position.at, SEEK_DATA);
+  if (data < 0) {
+    if (errno() === ENXIO) {
+      position.at = end;
+      return 0;
+    }
+  } else position.at = data;
+  const hole = data < 0 ? end : lseek(source, position.at, SEEK_HOLE);
+  const want = Math.min(SLICE_BYTES, Math.min(hole < 0 ? end : hole, end) - position.at);
+  if (want <= 0) return 0;
+  const n = pread(source, slice, want, position.at);
+  if (n < 0) return errno();
+  if (n === 0) {
+    position.at = end; // it was cut short outside, meanwhile
+    return 0;
+  }
+  for (let done = 0; done < n; ) {
+    const part = pwrite(target, done === 0 ? slice : slice.subarray(done), n - done, position.at + done);
+    if (part < 0) return errno();
+    done += part;
+  }
+  position.at += n;
+  return 0;
+}
+
+function copyInSlices(
+  o: Overlay,
+  node: Node,
+  object: number,
+  source: number,
+  bytes: number,
+  st: Stat,
+): number {
+  const target = o.upper.open(object);
+  // The cache may close the node's own descriptor while this goes on.
+  const from = dup(source);
+  if (target < 0 || from < 0 || ftruncate(target, bytes) < 0) {
+    const error = target < 0 ? -target : errno();
+    o.upper.remove(object, false);
+    return upperError(o, node, error);
+  }
+  const waiting: Buffer[] = [];
+  node.waiting = waiting;
+  const position = { at: 0 };
+  o.engine.addJob(() => {
+    let error = copySlice(from, target, position, bytes);
+    if (!error && position.at < bytes) return true;
+    close(from);
+    close(target);
+    error ||= node.lookups > 0 || node.linkCount > 0 ? finish(o, node, object, st) : ENOENT;
+    node.waiting = null;
+    if (error) {
+      o.upper.remove(object, false);
+      upperError(o, node, error);
+      o.engine.fail(waiting, error);
+    } else o.engine.replay(waiting);
+    return false;
+  });
+  return o.engine.defer(waiting);
+}
+
+/** A database and its side files are one thing: half of it in each layer would be a torn one. */
+const SIDES = ['', '-wal', '-shm', '-journal'];
+
+function copyUpDatabase(o: Overlay, node: Node): number {
+  const link = node.link;
+  if (!link) return 0;
+  const side = SIDES.find((suffix) => suffix && link.name.endsWith(suffix)) ?? '';
+  const base = link.name.slice(0, link.name.length - side.length);
+  for (const suffix of SIDES) {
+    if (suffix === side) continue;
+    const other = findChild(o, link.parent, base + suffix, o.otherStat);
+    if (!(other instanceof Node) || other.inUpper || !other.isRegular) continue;
+    if (other.waiting) return o.engine.defer(other.waiting);
+    other.protected = true;
+    const outcome = copyUpAlone(o, other, Number.POSITIVE_INFINITY);
+    if (outcome) return outcome;
+  }
+  return 0;
+}
+
+/**
+ * Moves a node of the upper, a regular file or a symlink that stands under an unprotected name, to the lower:
+ * a held file whose target turned out to be unprotected. Returns 0 or an errno; on failure it stays.
+ */
+export function moveToLower(o: Overlay, node: Node, parent: Node, name: string): number {
+  const st = new Stat();
+  let error = o.statNode(node, st);
+  if (error) return error;
+  const dir = o.dirFd(parent);
+  if (dir < 0) return -dir;
+  const source = o.fileFd(node, false);
+  if (source < 0) return -source;
+  o.actAsSelf();
+  const fd = openat(dir, scratchCstring(name), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600);
+  if (fd < 0) return errno();
+  const position = { at: 0 };
+  error = ftruncate(fd, st.size) < 0 ? errno() : 0;
+  while (!error && position.at < st.size) error = copySlice(source, fd, position, st.size);
+  if (!error && fchownat(fd, EMPTY, st.uid, st.gid, AT_EMPTY_PATH) < 0) error = errno();
+  if (!error && fchmod(fd, st.mode & 0o7777) < 0) error = errno();
+  error ||= copyXattrs(
+    scratchCstring(`/proc/self/fd/${o.upper.fd}/${node.upper}`, 0),
+    scratchCstring(`/proc/self/fd/${fd}`, 1),
+    setxattr,
+  );
+  error ||= o.otherStat.of(fd);
+  if (error) {
+    close(fd);
+    unlinkat(dir, scratchCstring(name), 0);
+    return error;
+  }
+  o.upper.remove(node.upper, false);
+  node.upper = 0;
+  node.held = false;
+  node.protected = false;
+  o.table.identify(node, o.otherStat);
+  o.table.noteBorn(node);
+  o.descriptors.set(node, fd, WRITE_FD);
+  return 0;
+}
+
+/**
+ * The lower directory of a directory that so far exists in the upper alone, for an unprotected file below a
+ * protected directory (an exemption). Throws SysError.
+ */
+export function ensureLowerDirectory(o: Overlay, node: Node): void {
+  if (node.hasLower) return;
+  const link = node.link;
+  if (!link) throw new SysError(ENOENT, 'creating in a removed directory');
+  ensureLowerDirectory(o, link.parent);
+  const st = new Stat();
+  const failed = o.statNode(node, st);
+  if (failed) throw new SysError(failed, o.pathOf(node));
+  const parent = o.dirFd(link.parent);
+  if (parent < 0) throw new SysError(-parent, o.pathOf(node));
+  o.actAsSelf();
+  const name = cstring(link.name);
+  if (mkdirat(parent, name, st.mode & 0o7777) < 0) throw new SysError(errno(), o.pathOf(node));
+  fchownat(parent, name, st.uid, st.gid, AT_SYMLINK_NOFOLLOW);
+  const error = st.at(parent, name);
+  if (error) throw new SysError(error, o.pathOf(node));
+  o.table.identify(node, st);
+  node.hasLower = true;
+}

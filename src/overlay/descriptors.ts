@@ -1,0 +1,98 @@
+/**
+ * Descriptors of nodes, opened on demand. Without OPEN and RELEASE nobody says when a file is done with, so
+ * they are kept while there is room, and go by a clock: each use sets a mark, each round takes it away, and one
+ * without a mark is closed. An unlinked lower file is the exception: its descriptor is all that is left of it.
+ *
+ * A descriptor that may write is closed after `WRITE_IDLE_MS` without use: while forget holds one, the file
+ * cannot be executed outside the mount (ETXTBSY).
+ */
+import { close } from '../sys/libc.ts';
+import { NO_FD, type Node, WRITE_FD } from './node.ts';
+
+/** The hard limit on open files is 20,000 on the machines this was measured on, 4,096 on small ones. */
+const DEFAULT_LIMIT = 3000;
+export const WRITE_IDLE_MS = 50;
+
+export class Descriptors {
+  private readonly queue: Node[] = [];
+  private hand = 0;
+  private readonly writable = new Set<Node>();
+  private readonly limit: number;
+  /** Open now. */
+  count = 0;
+
+  constructor(limit = DEFAULT_LIMIT) {
+    this.limit = limit;
+  }
+
+  /** Gives the node this descriptor, in place of the one it may have had. */
+  set(node: Node, fd: number, kind: number): void {
+    if (node.fd >= 0) {
+      close(node.fd);
+      this.count--;
+    } else {
+      this.queue.push(node);
+    }
+    node.fd = fd;
+    node.fdKind = kind;
+    node.fdUsed = true;
+    this.count++;
+    if (kind === WRITE_FD && !node.inUpper) this.writable.add(node);
+    else this.writable.delete(node);
+    if (this.count > this.limit) this.makeRoom();
+  }
+
+  release(node: Node): void {
+    if (node.fd < 0) return;
+    close(node.fd);
+    this.count--;
+    node.fd = -1;
+    node.fdKind = NO_FD;
+    this.writable.delete(node);
+  }
+
+  /** Closes about a quarter of what is open: those not used for the longest time. */
+  makeRoom(): void {
+    const target = Math.floor(this.limit * 0.75);
+    let looked = 0;
+    const most = this.queue.length * 2;
+    while (this.count > target && looked++ < most) {
+      if (this.hand >= this.queue.length) this.hand = 0;
+      const node = this.queue[this.hand];
+      if (!node) break;
+      if (node.fd < 0) {
+        this.forgetAt(this.hand);
+      } else if (node.fdUsed) {
+        node.fdUsed = false;
+        this.hand++;
+      } else if (isLastHold(node)) {
+        this.hand++;
+      } else {
+        this.release(node);
+        this.forgetAt(this.hand);
+      }
+    }
+  }
+
+  get hasWritable(): boolean {
+    return this.writable.size > 0;
+  }
+
+  /** Closes writable descriptors that were not used since the last call. */
+  closeIdleWritable(): void {
+    for (const node of this.writable) {
+      if (node.fdUsed) node.fdUsed = false;
+      else if (!isLastHold(node)) this.release(node);
+    }
+  }
+
+  private forgetAt(index: number): void {
+    const last = this.queue.pop()!;
+    if (index < this.queue.length) this.queue[index] = last;
+  }
+}
+
+/** An unlinked file of the lower lives by its descriptor alone. */
+function isLastHold(node: Node): boolean {
+  return !node.link && !node.inUpper;
+}

@@ -1,0 +1,113 @@
+/**
+ * What the window did to protected paths: which, how, by which program; for the report. No content.
+ *
+ * State: one record a path, kept for the whole window, also of paths that are gone again.
+ */
+import { readFileSync } from 'node:fs';
+import { displayName } from '../sys/bytes.ts';
+
+export interface PathRecord {
+  /** Relative to the root, as people read it. */
+  path: string;
+  created: boolean;
+  deleted: boolean;
+  /** Bytes that were written to it, counting each write. */
+  written: number;
+  /** Attributes, xattrs or length changed. */
+  changed: boolean;
+  /** Where it was renamed from, if it was. */
+  renamedFrom?: string;
+  /** Who did it: process ids and commands, in order of appearance. */
+  programs: { pid: number; command: string }[];
+}
+
+export interface Caught {
+  written: number;
+  created: number;
+  deleted: number;
+  renamed: number;
+  bytes: number;
+}
+
+/** An error that a program got from forget itself, such as the upper being full. */
+export interface WindowError {
+  path: string;
+  error: string;
+  count: number;
+}
+
+export class Ledger {
+  private readonly records = new Map<string, PathRecord>();
+  private readonly commands = new Map<number, string>();
+  private readonly errors = new Map<string, WindowError>();
+  /** Held files that were moved to the lower, and originals that were kept under another name. */
+  readonly moved: { path: string; why: string }[] = [];
+  /** Paths that are forget's own doing, and nobody's business. */
+  ignored = new Set<string>();
+
+  /** The record of a path, with the program that touches it now noted. */
+  note(path: string, pid: number): PathRecord {
+    let record = this.records.get(path);
+    if (!record) {
+      record = {
+        path: displayName(path),
+        created: false,
+        deleted: false,
+        written: 0,
+        changed: false,
+        programs: [],
+      };
+      if (!this.ignored.has(path)) this.records.set(path, record);
+    }
+    if (pid > 0 && !record.programs.some((program) => program.pid === pid)) {
+      record.programs.push({ pid, command: this.commandOf(pid) });
+    }
+    return record;
+  }
+
+  error(path: string, error: string): void {
+    const shown = displayName(path);
+    const key = `${error} ${shown}`;
+    const known = this.errors.get(key);
+    if (known) known.count++;
+    else this.errors.set(key, { path: shown, error, count: 1 });
+  }
+
+  noteMoved(path: string, why: string): void {
+    this.moved.push({ path: displayName(path), why });
+  }
+
+  paths(): PathRecord[] {
+    return [...this.records.values()];
+  }
+
+  errorList(): WindowError[] {
+    return [...this.errors.values()];
+  }
+
+  caught(): Caught {
+    const out: Caught = { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 };
+    for (const record of this.records.values()) {
+      if (record.written > 0 || record.changed) out.written++;
+      if (record.created) out.created++;
+      if (record.deleted) out.deleted++;
+      if (record.renamedFrom !== undefined) out.renamed++;
+      out.bytes += record.written;
+    }
+    return out;
+  }
+
+  /** A process may be gone by the time somebody reads the report, so its name is taken at its first write. */
+  private commandOf(pid: number): string {
+    let command = this.commands.get(pid);
+    if (command === undefined) {
+      try {
+        command = readFileSync(`/proc/${pid}/comm`, 'latin1').trimEnd();
+      } catch {
+        command = 'unknown'; // it ended already, or lives in a process namespace that is not ours
+      }
+      this.commands.set(pid, command);
+    }
+    return command;
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * READDIR and READDIRPLUS. Without OPENDIR there is no handle to keep a position in, so each name of a directory
+ * gets a cookie of its own, once, that stays its own while the directory is being read: entries may come and go
+ * between two requests, and none is seen twice or missed.
+ */
+import type { Reply } from '../fuse/reply.ts';
+import { direntPlusSize } from '../fuse/reply.ts';
+import { scratchCstring } from '../sys/bytes.ts';
+import { O_CLOEXEC, O_DIRECTORY, O_RDONLY } from '../sys/constants.ts';
+import { ENOTDIR, ESTALE, SysError } from '../sys/errno.ts';
+import { close, errno, getdents64, openat } from '../sys/libc.ts';
+import { findChild, validityOf } from './lookup.ts';
+import { type Node, Whiteout } from './node.ts';
+import type { Overlay } from './overlay.ts';
+
+const TWO_32 = 2 ** 32;
+const DT_DIR = 4;
+/** Directories whose listing is kept, because somebody may be in the middle of it. */
+const KEPT = 64;
+const FIRST_COOKIE = 3;
+const dents = Buffer.alloc(256 << 10);
+
+interface Entry {
+  name: string;
+  ino: number;
+  /** DT_DIR and the like: the file type's bits, shifted down. */
+  type: number;
+  cookie: number;
+}
+
+interface Listing {
+  entries: Entry[];
+  cookies: Map<string, number>;
+  next: number;
+}
+
+const listings = new Map<Node, Listing>();
+
+/** A readable descriptor of a directory's lower, to be closed by the caller; or -errno. */
+export function openDirectory(o: Overlay, node: Node): number {
+  const dir = o.dirFd(node);
+  if (dir < 0) return dir;
+  const fd = openat(dir, scratchCstring('.'), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  return fd < 0 ? -errno() : fd;
+}
+
+/** Calls back for each entry of the lower directory, without `.` and `..`. Returns 0 or an errno. */
+export function eachLowerEntry(
+  o: Overlay,
+  node: Node,
+  each: (name: string, ino: number, type: number) => void,
+): number {
+  const fd = openDirectory(o, node);
+  if (fd < 0) return -fd;
+  try {
+    for (;;) {
+      const n = getdents64(fd, dents, dents.length);
+      if (n < 0) return errno();
+      if (n === 0) return 0;
+      for (let at = 0; at < n; at += dents.readUInt16LE(at + 16)) {
+        const name = dents.latin1Slice(at + 19, dents.indexOf(0, at + 19));
+        if (name === '.' || name === '..') continue;
+        each(name, dents.readUInt32LE(at) + dents.readUInt32LE(at + 4) * TWO_32, dents[at + 18]!);
+      }
+    }
+  } finally {
+    close(fd);
+  }
+}
+
+/** Everything that the view shows in a directory, in no order; `.` and `..` are not among it. */
+function* overlayEntries(node: Node): Generator<[string, Node]> {
+  for (const [name, kid] of node.kids ?? []) if (!(kid instanceof Whiteout) && kid.inUpper) yield [name, kid];
+}
+
+/** The lower's entry shows through: nothing in the overlay covers or hides it. */
+function shows(o: Overlay, node: Node, name: string): boolean {
+  const kid = node.kid(name);
+  if (kid instanceof Whiteout || kid?.inUpper) return false;
+  return !(o.hide && o.isProtectedName(node, name));
+}
+
+/** Whether the view of a directory is empty. Throws SysError. */
+export function isEmptyInView(o: Overlay, node: Node): boolean {
+  for (const _ of overlayEntries(node)) return false;
+  if (!node.hasLower) return true;
+  let empty = true;
+  const error = eachLowerEntry(o, node, (name) => {
+    if (empty && shows(o, node, name)) empty = false;
+  });
+  if (error) throw new SysError(error, 'reading a directory');
+  return empty;
+}
+
+function buildListing(o: Overlay, node: Node): number {
+  const before = listings.get(node);
+  const cookies = before?.cookies ?? new Map<string, number>();
+  const listing: Listing = { entries: [], cookies: new Map(), next: before?.next ?? FIRST_COOKIE };
+  const add = (name: string, ino: number, type: number) => {
+    const cookie = cookies.get(name) ?? listing.next++;
+    listing.cookies.set(name, cookie);
+    listing.entries.push({ name, ino, type, cookie });
+  };
+  if (node.hasLower) {
+    const error = eachLowerEntry(o, node, (name, ino, type) => {
+      if (!shows(o, node, name)) return;
+      const kid = node.kid(name);
+      add(name, kid instanceof Whiteout || !kid ? ino : kid.ino, type);
+    });
+    if (error) return error;
+  }
+  for (const [name, kid] of overlayEntries(node)) add(name, kid.ino, kid.type >> 12);
+  listing.entries.sort((a, b) => a.cookie - b.cookie);
+  listings.delete(node);
+  listings.set(node, listing);
+  if (listings.size > KEPT) {
+    for (const [oldest] of listings) {
+      listings.delete(oldest);
+      break;
+    }
+  }
+  return 0;
+}
+
+export function readdir(
+  o: Overlay,
+  id: number,
+  cookie: number,
+  size: number,
+  plus: boolean,
+  reply: Reply,
+): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  if (!node.isDirectory) return ENOTDIR;
+  // A directory that was removed while somebody reads it has nothing in it.
+  if (node !== o.root && !node.link) return 0;
+  if (cookie === 0 || !listings.has(node)) {
+    const error = buildListing(o, node);
+    if (error) return error;
+  }
+  if (cookie < FIRST_COOKIE - 1 && !putDots(o, node, cookie, size, plus, reply)) return 0;
+  const { entries } = listings.get(node)!;
+  for (let i = firstAfter(entries, cookie); i < entries.length; i++) {
+    if (!putEntry(o, node, entries[i]!, size, plus, reply)) break;
+  }
+  return 0;
+}
+
+/** The index of the first entry whose cookie is above the given one. */
+function firstAfter(entries: Entry[], cookie: number): number {
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (entries[middle]!.cookie > cookie) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** `.` has cookie 1 and `..` cookie 2. For READDIRPLUS the kernel wants no node of them. */
+function putDots(o: Overlay, node: Node, cookie: number, size: number, plus: boolean, reply: Reply): boolean {
+  const parent = node.link?.parent ?? o.root;
+  const dots: [string, number][] = [
+    ['.', node.ino],
+    ['..', parent.ino],
+  ];
+  for (let i = cookie; i < 2; i++) {
+    const [name, ino] = dots[i]!;
+    if (plus && reply.size + direntPlusSize(name.length) > size) return false;
+    if (plus) reply.putEntry(0, { entry: 0, attr: 0 }, null);
+    if (!reply.putDirent(ino, i + 1, DT_DIR, name, size)) return false;
+  }
+  return true;
+}
+
+function putEntry(o: Overlay, dir: Node, entry: Entry, size: number, plus: boolean, reply: Reply): boolean {
+  if (!plus) return reply.putDirent(entry.ino, entry.cookie, entry.type, entry.name, size);
+  if (reply.size + direntPlusSize(entry.name.length) > size) return false;
+  const st = o.stat;
+  const found = findChild(o, dir, entry.name, st);
+  if (typeof found === 'number') {
+    // It went away meanwhile; a name without a node makes the kernel look it up if anybody asks.
+    reply.putEntry(0, { entry: 0, attr: 0 }, null);
+    return reply.putDirent(entry.ino, entry.cookie, entry.type, entry.name, size);
+  }
+  found.lookups++;
+  reply.putEntry(found.id, validityOf(o, dir, found, st), st);
+  return reply.putDirent(found.ino, entry.cookie, found.type >> 12, entry.name, size);
+}
+
+/** The directory's node is gone: so is its listing. */
+export function dropListing(node: Node): void {
+  listings.delete(node);
+}

@@ -1,0 +1,102 @@
+/** From a name in a directory of the view to its node. */
+import type { Reply, Validity } from '../fuse/reply.ts';
+import { scratchCstring } from '../sys/bytes.ts';
+import { ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE } from '../sys/errno.ts';
+import type { Stat } from '../sys/stat.ts';
+import { type Node, Whiteout } from './node.ts';
+import type { Overlay } from './overlay.ts';
+
+/** NAME_MAX of every filesystem that a lower can be. */
+export const NAME_MAX = 255;
+/** How long the kernel may keep what nobody outside can change, or what is watched: an hour. */
+const LONG = 3600;
+/** How long it may keep what an outside change would make wrong unseen. */
+const SHORT = 1;
+const validity: Validity = { entry: 0, attr: 0 };
+
+/**
+ * The node that `name` leads to in the view, with its attributes in `st`; or an errno. The lower is asked each
+ * time, since it may have changed; what the overlay itself holds is not.
+ */
+export function findChild(o: Overlay, parent: Node, name: string, st: Stat): Node | number {
+  if (!parent.isDirectory) return ENOTDIR;
+  if (name.length > NAME_MAX) return ENAMETOOLONG;
+  const kid = parent.kid(name);
+  if (kid instanceof Whiteout) return ENOENT;
+  if (kid?.inUpper) return o.statNode(kid, st) || kid;
+  if (!parent.hasLower) return ENOENT;
+  const dir = o.dirFd(parent);
+  if (dir < 0) return -dir;
+  const error = st.at(dir, scratchCstring(name));
+  if (error) {
+    if (kid) loseName(o, kid, parent, name);
+    return error;
+  }
+  if (o.hide && o.isProtectedName(parent, name)) return ENOENT;
+  const node = kid && o.table.isSame(kid, st) ? kid : adopt(o, parent, name, st, kid);
+  if (node.inUpper) return o.statNode(node, st) || node;
+  o.present(node, st);
+  return node;
+}
+
+/** Makes the lower file that `st` describes known under this name, in place of what was. */
+function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: Node | undefined): Node {
+  if (before) loseName(o, before, parent, name);
+  const known = o.table.find(st);
+  const node = known ?? o.table.adopt(st);
+  // A directory has one name: it was renamed outside, and its old name is gone.
+  if (node.isDirectory && node.link) node.removeLink(node.link.parent, node.link.name);
+  node.addLink(parent, name);
+  if (!node.protected && o.isProtectedName(parent, name)) node.protected = true;
+  return node;
+}
+
+/** The lower no longer has the node under this name: somebody outside renamed or removed it. */
+export function loseName(o: Overlay, node: Node, parent: Node, name: string): void {
+  node.removeLink(parent, name);
+  o.dropIdle(node);
+}
+
+/** How long the kernel may keep this name and these attributes. */
+export function validityOf(o: Overlay, parent: Node, node: Node | null, st: Stat | null): Validity {
+  const watched = !parent.hasLower || o.watchDirectory(parent);
+  const entry = watched || node?.inUpper ? LONG : SHORT;
+  validity.entry = entry;
+  // A file with more names may be changed by one of them in a directory that nobody watches.
+  const elsewhere = node !== null && !node.inUpper && !node.isDirectory && st !== null && st.nlink > 1;
+  validity.attr = node?.inUpper && !node.hasLower ? LONG : elsewhere ? SHORT : entry;
+  return validity;
+}
+
+/** How long the kernel may keep the attributes of a node that it asks for by itself. */
+export function attrValidity(o: Overlay, node: Node, st: Stat): number {
+  if (node === o.root) return o.watchDirectory(node) ? LONG : SHORT;
+  const parent = node.link?.parent;
+  return parent ? validityOf(o, parent, node, st).attr : LONG;
+}
+
+/** Replies with an entry, and counts that the kernel knows the node once more. */
+export function replyEntry(o: Overlay, parent: Node, node: Node, st: Stat, reply: Reply): number {
+  node.lookups++;
+  reply.putEntry(node.id, validityOf(o, parent, node, st), st);
+  return 0;
+}
+
+export function lookup(o: Overlay, parentId: number, name: string, reply: Reply): number {
+  const parent = o.node(parentId);
+  if (!parent) return ESTALE;
+  const found = findChild(o, parent, name, o.stat);
+  if (found === ENOENT) {
+    // The kernel may keep that there is nothing, too.
+    reply.putEntry(0, validityOf(o, parent, null, null), null);
+    return 0;
+  }
+  return typeof found === 'number' ? found : replyEntry(o, parent, found, o.stat, reply);
+}
+
+export function forget(o: Overlay, id: number, count: number): void {
+  const node = o.node(id);
+  if (!node || node === o.root) return;
+  node.lookups = Math.max(0, node.lookups - count);
+  if (node.lookups === 0) o.dropIdle(node);
+}

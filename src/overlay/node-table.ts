@@ -1,0 +1,154 @@
+/**
+ * All nodes: by the id the kernel knows them by, and by the lower inode they stand for, so that hard links in
+ * the lower are one node here.
+ */
+import { ROOT_ID } from '../fuse/abi.ts';
+import { S_IFDIR, S_IFMT } from '../sys/constants.ts';
+import type { Stat } from '../sys/stat.ts';
+import { Node, Whiteout } from './node.ts';
+
+/** Inode numbers from here on are forget's own: above what filesystems use, exact as a double. */
+const OWN_INODES = 2 ** 51;
+
+export class NodeTable {
+  readonly root: Node;
+  private readonly byId = new Map<number, Node>();
+  private readonly byInode = new Map<number, Node>();
+  /** Lower inodes on other filesystems that are mounted below the root, by "device:inode". */
+  private readonly foreign = new Map<string, Node>();
+  /** Lower inodes created in this window, with their birth: a node may be forgotten and come back. */
+  private readonly born = new Map<number, number>();
+  private nextId = ROOT_ID + 1;
+  private readonly device: number;
+
+  /** `st` describes the root of the lower. */
+  constructor(st: Stat) {
+    this.device = st.dev;
+    this.root = new Node(ROOT_ID, S_IFDIR, st.ino);
+    this.root.hasLower = true;
+    this.root.lookups = 1;
+    this.identify(this.root, st);
+    this.byId.set(ROOT_ID, this.root);
+  }
+
+  get size(): number {
+    return this.byId.size;
+  }
+
+  get(id: number): Node | undefined {
+    return this.byId.get(id);
+  }
+
+  all(): IterableIterator<Node> {
+    return this.byId.values();
+  }
+
+  /** A node born in the upper. */
+  create(type: number): Node {
+    const id = this.nextId++;
+    const node = new Node(id, type, OWN_INODES + id);
+    this.byId.set(id, node);
+    return node;
+  }
+
+  /** Whether the record describes the lower inode that this node stands for. */
+  isSame(node: Node, st: Stat): boolean {
+    return (
+      node.lowerIno === st.ino &&
+      node.lowerDev === st.dev &&
+      node.type === (st.mode & S_IFMT) &&
+      (node.birth === st.birth || st.birth === 0)
+    );
+  }
+
+  /** The node of a lower inode that is already known, by whichever name. */
+  find(st: Stat): Node | undefined {
+    const node = st.dev === this.device ? this.byInode.get(st.ino) : this.foreign.get(`${st.dev}:${st.ino}`);
+    return node && this.isSame(node, st) ? node : undefined;
+  }
+
+  /** A new node for a lower inode. An older node of the same number stands for a file that is gone. */
+  adopt(st: Stat): Node {
+    const id = this.nextId++;
+    // A second filesystem below the root may use the same numbers again; the view is one device.
+    const node = new Node(id, st.mode & S_IFMT, st.dev === this.device ? st.ino : OWN_INODES + id);
+    node.hasLower = node.isDirectory;
+    this.identify(node, st);
+    if (st.dev === this.device && this.born.get(st.ino) === st.birth) node.born = true;
+    this.byId.set(id, node);
+    return node;
+  }
+
+  /** The node was created in this window, in the lower. */
+  noteBorn(node: Node): void {
+    node.born = true;
+    if (node.lowerDev === this.device) this.born.set(node.lowerIno, node.birth);
+  }
+
+  /** Its lower file is gone, and the inode number free for others. */
+  noteGone(node: Node): void {
+    node.born = false;
+    if (node.lowerDev === this.device) this.born.delete(node.lowerIno);
+  }
+
+  /** Makes the lower inode of the record the one that this node stands for. */
+  identify(node: Node, st: Stat): void {
+    this.anonymise(node);
+    node.lowerIno = st.ino;
+    node.lowerDev = st.dev;
+    node.birth = st.birth;
+    if (st.dev === this.device) this.byInode.set(st.ino, node);
+    else this.foreign.set(`${st.dev}:${st.ino}`, node);
+  }
+
+  /** The node no longer stands for any lower inode. */
+  anonymise(node: Node): void {
+    if (node.lowerIno === 0) return;
+    if (node.lowerDev === this.device) {
+      if (this.byInode.get(node.lowerIno) === node) this.byInode.delete(node.lowerIno);
+    } else {
+      const key = `${node.lowerDev}:${node.lowerIno}`;
+      if (this.foreign.get(key) === node) this.foreign.delete(key);
+    }
+    node.lowerIno = 0;
+  }
+
+  /**
+   * Whether nothing needs the node any more: the kernel does not know it, no directory of the overlay leads to
+   * it, and nothing below it does either.
+   */
+  isIdle(node: Node): boolean {
+    if (node.lookups > 0 || node === this.root) return false;
+    if (node.waiting) return false;
+    if (node.inUpper && node.linkCount > 0) return false;
+    return !node.kids || node.kids.size === 0;
+  }
+
+  /**
+   * Drops an idle node, and its parents as far as they are idle by it. Returns those that went, so that their
+   * descriptors can be closed.
+   */
+  drop(node: Node): Node[] {
+    const gone: Node[] = [];
+    const queue = [node];
+    for (let next = queue.pop(); next; next = queue.pop()) {
+      if (!this.isIdle(next) || !this.byId.delete(next.id)) continue;
+      this.anonymise(next);
+      for (const { parent, name } of [...next.links()]) {
+        next.removeLink(parent, name);
+        queue.push(parent);
+      }
+      gone.push(next);
+    }
+    return gone;
+  }
+
+  /** The nodes in the upper, and the whiteouts, at or below a directory. */
+  overlayBelow(dir: Node): boolean {
+    for (const kid of dir.kids?.values() ?? []) {
+      if (kid instanceof Whiteout || kid.inUpper) return true;
+      if (kid.isDirectory && this.overlayBelow(kid)) return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,314 @@
+/**
+ * The state of one merged view, and the few things every operation needs: where a node is, its descriptor,
+ * its attributes, the class of a path. The operations themselves stand in files of their own and take this.
+ */
+import type { Engine } from '../fuse/engine.ts';
+import type { Caller } from '../fuse/handler.ts';
+import { scratchCstring } from '../sys/bytes.ts';
+import {
+  CLONE_FS,
+  O_CLOEXEC,
+  O_DIRECTORY,
+  O_NOATIME,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_PATH,
+  O_RDONLY,
+  O_RDWR,
+  PR_SET_SECUREBITS,
+  SECBIT_NO_SETUID_FIXUP,
+} from '../sys/constants.ts';
+import { EINVAL, EISDIR, EMFILE, ENOENT, ENOTDIR, EPERM, EROFS, ESTALE, SysError } from '../sys/errno.ts';
+import { close, errno, openat, prctl, setfsgid, setfsuid, umask, unshare } from '../sys/libc.ts';
+import { Stat } from '../sys/stat.ts';
+import { Descriptors } from './descriptors.ts';
+import { Ledger } from './ledger.ts';
+import { dropListing } from './listing.ts';
+import { NO_FD, type Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
+import { NodeTable } from './node-table.ts';
+import type { Rules } from './rules.ts';
+import type { Upper } from './upper.ts';
+
+export interface OverlayOptions {
+  /** The lower: an `O_PATH` descriptor of its root directory. */
+  lower: number;
+  upper: Upper;
+  rules: Rules;
+  /** Protected paths of the lower read as absent. */
+  hide: boolean;
+  /** Writes to protected paths fail with EROFS. */
+  readonly: boolean;
+  /** Paths, relative to the root, that cannot be changed inside: the window's own configuration. */
+  fixed: ReadonlySet<string>;
+}
+
+/** Which layer a new name belongs in. */
+export type Place = 'lower' | 'upper' | 'held';
+
+/** Tells the kernel that something it keeps is no longer so. Sent by a thread that is not the request loop. */
+export interface Notifier {
+  /** Attributes and all cached pages of a node; of a directory, its cached listing. */
+  inode(id: number): void;
+  /** What a name in a directory leads to, or that it leads to nothing. */
+  entry(parent: number, name: string): void;
+  /** Sends what was said since the last time. */
+  flush(): void;
+}
+
+export class Overlay {
+  readonly rules: Rules;
+  readonly upper: Upper;
+  readonly hide: boolean;
+  readonly readonly: boolean;
+  readonly fixed: ReadonlySet<string>;
+  readonly table: NodeTable;
+  readonly descriptors = new Descriptors();
+  readonly ledger = new Ledger();
+  readonly stat = new Stat();
+  readonly otherStat = new Stat();
+  readonly lowerFd: number;
+  engine!: Engine;
+  notifier!: Notifier;
+  /** Tries to watch the lower directory of a node, so that what the kernel keeps of it can be taken back. */
+  watchDirectory: (node: Node) => boolean = () => false;
+  unwatchDirectory: (node: Node) => void = () => {};
+  private fsuid: number;
+  private fsgid: number;
+  private mask = -1;
+
+  constructor(options: OverlayOptions) {
+    this.rules = options.rules;
+    this.upper = options.upper;
+    this.hide = options.hide;
+    this.readonly = options.readonly;
+    this.fixed = options.fixed;
+    this.lowerFd = options.lower;
+    this.fsuid = process.getuid!();
+    this.fsgid = process.getgid!();
+    const error = this.stat.of(options.lower);
+    if (error) throw new SysError(error, 'reading the workspace');
+    this.table = new NodeTable(this.stat);
+    this.table.root.fd = options.lower;
+    this.table.root.fdKind = PATH_FD;
+    // The umask is the thread's own from here on: it follows each caller's, so that the kernel applies it, or
+    // leaves it out where a directory has a default ACL.
+    if (unshare(CLONE_FS) < 0) throw new SysError(errno(), 'unsharing the umask');
+    if (this.fsuid === 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0) {
+      throw new SysError(errno(), 'keeping capabilities across fsuid changes');
+    }
+  }
+
+  get root(): Node {
+    return this.table.root;
+  }
+
+  /** The node of an id; undefined for one that the kernel should no longer know. */
+  node(id: number): Node | undefined {
+    return this.table.get(id);
+  }
+
+  /** From here on this thread creates files as the caller would: owner, group, umask. */
+  actAs(caller: Caller): void {
+    if (this.fsuid !== caller.uid) {
+      setfsuid(caller.uid);
+      this.fsuid = caller.uid;
+    }
+    if (this.fsgid !== caller.gid) {
+      setfsgid(caller.gid);
+      this.fsgid = caller.gid;
+    }
+    if (this.mask !== caller.umask) {
+      umask(caller.umask);
+      this.mask = caller.umask;
+    }
+  }
+
+  /** For objects that forget makes itself, and gives their owner and mode afterwards. */
+  actAsSelf(): void {
+    this.actAs({ uid: process.getuid!(), gid: process.getgid!(), pid: 0, umask: 0 });
+  }
+
+  path(parent: Node, name: string): string | undefined {
+    return pathIn(parent, name, this.root);
+  }
+
+  pathOf(node: Node): string {
+    return pathOf(node, this.root) ?? '(unlinked)';
+  }
+
+  isProtectedName(parent: Node, name: string): boolean {
+    const path = this.path(parent, name);
+    return path !== undefined && this.rules.protects(path);
+  }
+
+  /**
+   * Where a new file of this name goes. Throws SysError: ENOENT in a directory that is gone, EROFS for a name
+   * that may not be changed.
+   */
+  placeFor(parent: Node, name: string): Place {
+    const path = this.path(parent, name);
+    if (path === undefined) throw new SysError(ENOENT, 'creating in a removed directory');
+    if (this.fixed.has(path)) throw new SysError(EROFS, path);
+    if (this.rules.protects(path)) {
+      if (this.readonly) throw new SysError(EROFS, path);
+      return 'upper';
+    }
+    return !this.readonly && this.rules.holds(path) ? 'held' : 'lower';
+  }
+
+  /** EROFS where the node may not be changed by any of its names, or 0. */
+  refuseChange(node: Node): number {
+    if (this.readonly && node.protected) return EROFS;
+    if (this.fixed.size > 0) {
+      const path = pathOf(node, this.root);
+      if (path !== undefined && this.fixed.has(path)) return EROFS;
+    }
+    return 0;
+  }
+
+  /** An O_PATH descriptor of the lower directory that shows through this node, or -errno. */
+  dirFd(node: Node): number {
+    if (node.fd >= 0 && node.isDirectory) {
+      node.fdUsed = true;
+      return node.fd;
+    }
+    if (!node.isDirectory) return -ENOTDIR;
+    if (!node.hasLower || !node.link) return -ENOENT;
+    const parent = this.dirFd(node.link.parent);
+    if (parent < 0) return parent;
+    return this.openNode(
+      node,
+      parent,
+      node.link.name,
+      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+      PATH_FD,
+    );
+  }
+
+  /**
+   * A descriptor of a regular file in its current layer, good for reading, and for writing if `write`; or
+   * -errno. ESTALE: another file stands in the lower under its name.
+   */
+  fileFd(node: Node, write: boolean): number {
+    const kind = write ? WRITE_FD : READ_FD;
+    if (node.fdKind >= kind) {
+      node.fdUsed = true;
+      return node.fd;
+    }
+    if (!node.isRegular) return node.isDirectory ? -EISDIR : -EINVAL;
+    if (node.inUpper) {
+      const fd = this.upper.open(node.upper);
+      if (fd >= 0) this.descriptors.set(node, fd, WRITE_FD);
+      return fd;
+    }
+    // O_NONBLOCK: were a fifo put under this name, the loop must not wait for its other end.
+    const flags = (write ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC;
+    if (node.fd >= 0) {
+      const fd = openat(-1, scratchCstring(`/proc/self/fd/${node.fd}`), flags, 0);
+      if (fd < 0) return -errno();
+      this.descriptors.set(node, fd, kind);
+      return fd;
+    }
+    if (!node.link) return -ESTALE;
+    const parent = this.dirFd(node.link.parent);
+    if (parent < 0) return parent;
+    // A protected file of the lower is to keep its access time too.
+    const atime = node.protected ? O_NOATIME : 0;
+    const fd = this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW | atime, kind);
+    return fd === -EPERM && atime
+      ? this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW, kind)
+      : fd;
+  }
+
+  /** An O_PATH descriptor of a lower node of any type, for what works on descriptors alone; or -errno. */
+  pathFd(node: Node): number {
+    if (node.isDirectory) return this.dirFd(node);
+    if (node.fdKind !== NO_FD) return node.fd;
+    if (!node.link) return -ESTALE;
+    const parent = this.dirFd(node.link.parent);
+    if (parent < 0) return parent;
+    return this.openNode(node, parent, node.link.name, O_PATH | O_NOFOLLOW | O_CLOEXEC, PATH_FD);
+  }
+
+  private openNode(node: Node, parent: number, name: string, flags: number, kind: number): number {
+    let fd = openat(parent, scratchCstring(name), flags, 0);
+    if (fd < 0 && errno() === EMFILE) {
+      this.descriptors.makeRoom();
+      fd = openat(parent, scratchCstring(name), flags, 0);
+    }
+    if (fd < 0) return -errno();
+    const st = this.otherStat;
+    const error = st.of(fd);
+    if (error || !this.table.isSame(node, st)) {
+      close(fd);
+      return -(error || ESTALE);
+    }
+    this.descriptors.set(node, fd, kind);
+    return fd;
+  }
+
+  /** The node's attributes as the view shows them. Returns 0 or an errno. */
+  statNode(node: Node, st: Stat): number {
+    let error: number;
+    if (node.inUpper) error = st.at(this.upper.fd, this.upper.name(node.upper));
+    else if (node.fd >= 0) error = st.of(node.fd);
+    else {
+      const link = node.link;
+      if (!link) return ESTALE;
+      const parent = this.dirFd(link.parent);
+      if (parent < 0) return -parent;
+      error = st.at(parent, scratchCstring(link.name));
+      if (!error && !this.table.isSame(node, st)) error = ESTALE;
+    }
+    if (!error) this.present(node, st);
+    return error;
+  }
+
+  /** From the attributes of the layer to those of the view. */
+  present(node: Node, st: Stat): void {
+    if (!node.inUpper) node.seenChange = st.change;
+    st.ino = node.ino;
+    if (node.isDirectory) {
+      if (node.overlayChange !== 0) this.presentChange(node, st);
+      if (node.inUpper) st.nlink = 2 + this.subdirectories(node);
+    } else if (node.inUpper) {
+      st.nlink = node.linkCount;
+    }
+  }
+
+  private subdirectories(node: Node): number {
+    let count = 0;
+    for (const kid of node.kids?.values() ?? []) if ('type' in kid && kid.isDirectory) count++;
+    return count;
+  }
+
+  private presentChange(node: Node, st: Stat): void {
+    const sec = Math.floor(node.overlayChange / 1000);
+    const nsec = Math.round((node.overlayChange - sec * 1000) * 1e6);
+    if (sec > st.mtimeSec || (sec === st.mtimeSec && nsec > st.mtimeNsec)) {
+      st.setMtime(sec, nsec);
+      st.setCtime(sec, nsec);
+    }
+  }
+
+  /**
+   * Whether the lower has a name that would show if the overlay had nothing there. `st` then describes it.
+   */
+  lowerHas(parent: Node, name: string, st: Stat): boolean {
+    if (!parent.hasLower) return false;
+    const dir = this.dirFd(parent);
+    return dir >= 0 && st.at(dir, scratchCstring(name)) === 0;
+  }
+
+  /** Closes and removes what an idle node, or one that just lost its last name, no longer needs. */
+  dropIdle(node: Node): void {
+    for (const gone of this.table.drop(node)) {
+      this.descriptors.release(gone);
+      if (gone.isDirectory) {
+        this.unwatchDirectory(gone);
+        dropListing(gone);
+      }
+      if (gone.inUpper) this.upper.remove(gone.upper, gone.isDirectory);
+    }
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * RENAME, by the table of DESIGN 3: both names are classified, and what the file already is counts too. A
+ * regular file's rename never fails with EXDEV; a directory's does where files below it would change class, so
+ * that `mv` copies and each file is judged by itself.
+ */
+import type { Caller } from '../fuse/handler.ts';
+import { displayName, scratchCstring } from '../sys/bytes.ts';
+import { RENAME_EXCHANGE, RENAME_NOREPLACE } from '../sys/constants.ts';
+import {
+  EEXIST,
+  EINVAL,
+  ENAMETOOLONG,
+  ENOENT,
+  ENOTDIR,
+  ENOTEMPTY,
+  EROFS,
+  ESTALE,
+  EXDEV,
+} from '../sys/errno.ts';
+import { errno, renameat2, unlinkat } from '../sys/libc.ts';
+import { Stat } from '../sys/stat.ts';
+import { touchChangeTime, touchDirectory } from './attributes.ts';
+import { copyUp, ensureLowerDirectory, moveToLower } from './copy-up.ts';
+import { copyUpTree } from './copy-up-tree.ts';
+import { setOriginalAside } from './create.ts';
+import { isEmptyInView } from './listing.ts';
+import { findChild, NAME_MAX } from './lookup.ts';
+import { type Node, Whiteout } from './node.ts';
+import type { Overlay } from './overlay.ts';
+import { protectedInLowerBelow } from './protected-below.ts';
+import { keepOpen, takeName } from './remove.ts';
+
+/** One side of a rename: a name in a directory, what it leads to, and the class of the name. */
+interface Side {
+  parent: Node;
+  name: string;
+  node: Node | undefined;
+  protected: boolean;
+}
+
+const sourceStat = new Stat();
+const targetStat = new Stat();
+
+export function rename(
+  o: Overlay,
+  fromId: number,
+  name: string,
+  toId: number,
+  newName: string,
+  flags: number,
+  caller: Caller,
+): number {
+  const from = o.node(fromId);
+  const to = o.node(toId);
+  if (!from || !to) return ESTALE;
+  if (!from.isDirectory || !to.isDirectory) return ENOTDIR;
+  if (newName.length > NAME_MAX) return ENAMETOOLONG;
+  if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE)) return EINVAL;
+  const node = findChild(o, from, name, sourceStat);
+  if (typeof node === 'number') return node;
+  const found = findChild(o, to, newName, targetStat);
+  if (typeof found === 'number' && found !== ENOENT) return found;
+  const source: Side = { parent: from, name, node, protected: o.isProtectedName(from, name) };
+  const target: Side = {
+    parent: to,
+    name: newName,
+    node: typeof found === 'number' ? undefined : found,
+    protected: o.isProtectedName(to, newName),
+  };
+  if (flags & RENAME_NOREPLACE && target.node) return EEXIST;
+  if (flags & RENAME_EXCHANGE && !target.node) return ENOENT;
+  if (target.node === node) return 0;
+  if (isFixed(o, source) || isFixed(o, target)) return EROFS;
+  if (o.readonly && (source.protected || target.protected)) return EROFS;
+  if (flags & RENAME_EXCHANGE) return exchange(o, source, target);
+  return node.isDirectory
+    ? renameDirectory(o, source, target, flags, caller)
+    : renameFile(o, source, target, flags, caller);
+}
+
+function isFixed(o: Overlay, side: Side): boolean {
+  if (o.fixed.size === 0) return false;
+  const path = o.path(side.parent, side.name);
+  return path !== undefined && o.fixed.has(path);
+}
+
+function renameFile(o: Overlay, source: Side, target: Side, flags: number, caller: Caller): number {
+  const node = source.node!;
+  if (node.held && !target.protected) {
+    const error = moveToLower(o, node, source.parent, source.name);
+    if (error) return error;
+  }
+  const whiteout = target.parent.kid(target.name);
+  const coversDirectory = whiteout instanceof Whiteout && whiteout.hidden !== null;
+  const sticks = node.inUpper || node.protected || source.protected || target.protected || coversDirectory;
+  return sticks ? moveInView(o, source, target, caller) : renameInLower(o, source, target, flags);
+}
+
+/** Unprotected to unprotected: the lower's own rename. */
+function renameInLower(o: Overlay, source: Side, target: Side, flags: number): number {
+  const node = source.node!;
+  ensureLowerDirectory(o, target.parent);
+  if (target.parent.kid(target.name) instanceof Whiteout) setOriginalAside(o, target.parent, target.name);
+  const fromDir = o.dirFd(source.parent);
+  const toDir = o.dirFd(target.parent);
+  if (fromDir < 0) return -fromDir;
+  if (toDir < 0) return -toDir;
+  const replaced = target.node;
+  if (replaced) {
+    keepOpen(o, replaced);
+    if (replaced.isDirectory && replaced.lookups > 0) o.dirFd(replaced);
+  }
+  // A file that stuck to the upper covers what the lower has here, and goes with the replacement.
+  const lowerFlags = replaced?.inUpper ? flags & ~RENAME_NOREPLACE : flags;
+  const error = callRename(fromDir, source.name, toDir, target.name, lowerFlags);
+  if (error) return error === EEXIST ? ESTALE : error;
+  if (replaced) forgetReplaced(o, replaced, target);
+  node.removeLink(source.parent, source.name);
+  node.addLink(target.parent, target.name);
+  return 0;
+}
+
+function callRename(fromDir: number, name: string, toDir: number, newName: string, flags: number): number {
+  const result = renameat2(fromDir, scratchCstring(name, 0), toDir, scratchCstring(newName, 1), flags);
+  return result < 0 ? errno() : 0;
+}
+
+function forgetReplaced(o: Overlay, replaced: Node, target: Side): void {
+  if (!replaced.inUpper && !replaced.isDirectory && targetStat.nlink <= 1) o.table.noteGone(replaced);
+  if (replaced.isDirectory) replaced.kids = null;
+  replaced.removeLink(target.parent, target.name);
+  o.dropIdle(replaced);
+}
+
+/** At least one side is the overlay's business: names move in memory, content moves up if it is below. */
+function moveInView(o: Overlay, source: Side, target: Side, caller: Caller): number {
+  const node = source.node!;
+  const outcome = copyUp(o, node);
+  if (outcome) return outcome;
+  if (target.node) {
+    const error = takeName(o, target.node, target.parent, target.name);
+    if (error) return error;
+    o.dropIdle(target.node);
+  }
+  const fromPath = o.path(source.parent, source.name) ?? source.name;
+  node.removeLink(source.parent, source.name);
+  const error = leaveName(o, node, source);
+  if (error) return error;
+  node.addLink(target.parent, target.name);
+  node.protected = true;
+  node.held = false;
+  touchDirectory(o, source.parent);
+  if (target.parent !== source.parent) touchDirectory(o, target.parent);
+  touchChangeTime(o, node);
+  noteRename(o, node, fromPath, target, caller);
+  return 0;
+}
+
+/** What stays at the old name: nothing, a whiteout over what the lower has, or less in the lower. */
+function leaveName(o: Overlay, node: Node, source: Side): number {
+  const st = o.otherStat;
+  if (!o.lowerHas(source.parent, source.name, st)) return 0;
+  const own = node.born && st.ino === node.lowerIno && st.birth === node.birth;
+  if (own && !source.protected) {
+    // Born in the window under an unprotected name: its content is in the upper now, and leaves the lower.
+    const dir = o.dirFd(source.parent);
+    if (unlinkat(dir, scratchCstring(source.name), 0) < 0) return errno();
+    o.table.noteGone(node);
+    return 0;
+  }
+  source.parent.kids ??= new Map();
+  source.parent.kids.set(source.name, new Whiteout());
+  return 0;
+}
+
+function noteRename(o: Overlay, node: Node, fromPath: string, target: Side, caller: Caller): void {
+  const path = o.path(target.parent, target.name) ?? target.name;
+  const record = o.ledger.note(path, caller.pid);
+  record.renamedFrom = displayName(fromPath);
+  if (node.lowerIno === 0 || node.born) record.created = true;
+}
+
+function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, caller: Caller): number {
+  const node = source.node!;
+  if (target.node) {
+    if (!target.node.isDirectory) return ENOTDIR;
+    if (!isEmptyInView(o, target.node)) return ENOTEMPTY;
+  }
+  if (source.protected !== target.protected) return EXDEV;
+  if (source.protected) {
+    if (node.hasLower) {
+      const error = copyUpTree(o, node);
+      if (error) return error;
+    }
+    return moveInView(o, source, target, caller);
+  }
+  if (!node.hasLower) return EXDEV;
+  const fromPath = o.path(source.parent, source.name);
+  const toPath = o.path(target.parent, target.name);
+  if (fromPath === undefined || toPath === undefined) return ENOENT;
+  if (o.rules.moveMayChangeClass(fromPath, toPath)) return EXDEV;
+  if (target.parent.kid(target.name) instanceof Whiteout) return EXDEV;
+  // The lower's rename would take protected files along under other names.
+  if (protectedInLowerBelow(o, node, fromPath)) return EXDEV;
+  const error = renameInLower(o, source, target, flags);
+  // Empty in the view, but protected files are hidden in it.
+  return error === ENOTEMPTY ? EXDEV : error;
+}
+
+/** RENAME_EXCHANGE: in the lower if both are there for good, otherwise in the view. */
+function exchange(o: Overlay, source: Side, target: Side): number {
+  const a = source.node!;
+  const b = target.node!;
+  const inView = [source, target].some(
+    (side) => side.protected || side.node!.inUpper || side.node!.protected,
+  );
+  if (!inView) {
+    for (const side of [source, target]) {
+      if (!side.node!.isDirectory) continue;
+      const path = o.path(side.parent, side.name) ?? '';
+      if (protectedInLowerBelow(o, side.node!, path)) return EXDEV;
+    }
+    const fromDir = o.dirFd(source.parent);
+    const toDir = o.dirFd(target.parent);
+    if (fromDir < 0) return -fromDir;
+    if (toDir < 0) return -toDir;
+    const error = callRename(fromDir, source.name, toDir, target.name, RENAME_EXCHANGE);
+    if (error) return error;
+  } else {
+    for (const node of [a, b]) {
+      if (node.isDirectory && node.hasLower) return EXDEV;
+      const outcome = copyUp(o, node);
+      if (outcome) return outcome;
+    }
+    for (const node of [a, b]) {
+      node.protected = true;
+      node.held = false;
+      touchChangeTime(o, node);
+    }
+    touchDirectory(o, source.parent);
+    if (target.parent !== source.parent) touchDirectory(o, target.parent);
+  }
+  a.removeLink(source.parent, source.name);
+  b.removeLink(target.parent, target.name);
+  a.addLink(target.parent, target.name);
+  b.addLink(source.parent, source.name);
+  return 0;
+}

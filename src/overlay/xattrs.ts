@@ -1,0 +1,123 @@
+/** Extended attributes: passed through to the layer a node is in. ACLs travel this way too. */
+import type { Reply } from '../fuse/reply.ts';
+import { cstring } from '../sys/bytes.ts';
+import { E2BIG, ENODATA, EOPNOTSUPP, EPERM, ERANGE, ESTALE } from '../sys/errno.ts';
+import {
+  errno,
+  lgetxattr,
+  llistxattr,
+  lremovexattr,
+  lsetxattr,
+  getxattr as sysGet,
+  listxattr as sysList,
+  removexattr as sysRemove,
+  setxattr as sysSet,
+} from '../sys/libc.ts';
+import { magicPath } from './attributes.ts';
+import { copyUp } from './copy-up.ts';
+import type { Node } from './node.ts';
+import type { Overlay } from './overlay.ts';
+
+/** XATTR_SIZE_MAX and XATTR_LIST_MAX (include/uapi/linux/limits.h). */
+const MAX = 65536;
+const value = Buffer.alloc(MAX);
+const list = Buffer.alloc(MAX);
+
+/**
+ * In the upper a path leads to the object itself and must not be followed if that is a symlink; in the lower
+ * the path is the magic link of a descriptor and must be.
+ */
+export function getxattr(o: Overlay, id: number, name: string, size: number, reply: Reply): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const path = magicPath(o, node);
+  if (typeof path === 'number') return path;
+  const get = node.inUpper ? lgetxattr : sysGet;
+  const n = get(path, cstring(name), value, MAX);
+  return n < 0 ? errno() : replyWith(value, n, size, reply);
+}
+
+export function listxattr(o: Overlay, id: number, size: number, reply: Reply): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const path = magicPath(o, node);
+  if (typeof path === 'number') return path;
+  const n = (node.inUpper ? llistxattr : sysList)(path, list, MAX);
+  return n < 0 ? errno() : replyWith(list, n, size, reply);
+}
+
+/** A size of 0 asks how much there is. */
+function replyWith(data: Buffer, length: number, size: number, reply: Reply): number {
+  if (size === 0) {
+    reply.putU32(length);
+    reply.putU32(0);
+    return 0;
+  }
+  if (length > size) return ERANGE;
+  reply.putBytes(data.subarray(0, length));
+  return 0;
+}
+
+export function setxattr(
+  o: Overlay,
+  id: number,
+  name: string,
+  data: Buffer,
+  flags: number,
+  pid: number,
+): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  if (data.length > MAX) return E2BIG;
+  const outcome = prepare(o, node, pid);
+  if (outcome) return outcome;
+  const path = magicPath(o, node);
+  if (typeof path === 'number') return path;
+  const set = node.inUpper ? lsetxattr : sysSet;
+  return set(path, cstring(name), data, data.length, flags) < 0 ? errno() : 0;
+}
+
+export function removexattr(o: Overlay, id: number, name: string, pid: number): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const outcome = prepare(o, node, pid);
+  if (outcome) return outcome;
+  const path = magicPath(o, node);
+  if (typeof path === 'number') return path;
+  const remove = node.inUpper ? lremovexattr : sysRemove;
+  return remove(path, cstring(name)) < 0 ? errno() : 0;
+}
+
+function prepare(o: Overlay, node: Node, pid: number): number {
+  const refused = o.refuseChange(node);
+  if (refused) return refused;
+  if (!node.protected && !node.inUpper) return 0;
+  const outcome = copyUp(o, node);
+  if (outcome === 0 && !node.held) o.ledger.note(o.pathOf(node), pid).changed = true;
+  return outcome;
+}
+
+/**
+ * Copies every extended attribute from one path to another. Those that the target's filesystem or this user
+ * cannot have (`trusted.*`, `security.*` without the capability, `user.*` on a tmpfs before 6.6) stay behind.
+ * `set` is `lsetxattr`, or `setxattr` where `to` is the magic link of a descriptor. Returns 0 or an errno.
+ */
+export function copyXattrs(from: Buffer, to: Buffer, set: typeof lsetxattr): number {
+  const n = sysList(from, list, MAX);
+  if (n < 0) return errno() === EOPNOTSUPP ? 0 : errno();
+  for (let start = 0; start < n; ) {
+    const end = list.indexOf(0, start);
+    const name = list.subarray(start, end + 1);
+    start = end + 1;
+    const size = sysGet(from, name, value, MAX);
+    if (size < 0) {
+      if (errno() === ENODATA || errno() === EPERM || errno() === EOPNOTSUPP) continue;
+      return errno();
+    }
+    if (set(to, name, value, size, 0) < 0) {
+      const error = errno();
+      if (error !== EOPNOTSUPP && error !== EPERM) return error;
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,28 @@
+/** Who is at the other end of a Unix socket, as the kernel recorded it at connect (unix(7), SO_PEERCRED). */
+import koffi from 'koffi';
+import { errno } from './libc.ts';
+
+// The numbers hold for x86-64 and arm64 (asm-generic/socket.h).
+const SOL_SOCKET = 1;
+const SO_PEERCRED = 17;
+
+const getsockopt: (fd: number, level: number, name: number, value: Buffer, length: Buffer) => number = koffi
+  .load(null)
+  .func('int getsockopt(int fd, int level, int name, void* value, void* length)');
+
+export interface Peer {
+  /** As this process's pid namespace numbers it; 0 for a process outside that. */
+  pid: number;
+  /** As this process's user namespace maps it; the overflow uid (65534) for one without a mapping. */
+  uid: number;
+  gid: number;
+}
+
+/** The peer of a connected Unix socket, or a negative errno. */
+export function peerOf(fd: number): Peer | number {
+  const ucred = Buffer.alloc(12);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(ucred.length);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ucred, length) < 0) return -errno();
+  return { pid: ucred.readInt32LE(0), uid: ucred.readUInt32LE(4), gid: ucred.readUInt32LE(8) };
+}

@@ -1,0 +1,104 @@
+/**
+ * What a window did, for the person (stderr, short) and for scripts (`--report`). No content, and no hash that
+ * could be guessed back into content. docs/report.md describes the JSON.
+ */
+import type { PathRecord } from '../overlay/ledger.ts';
+import { displayName } from '../sys/bytes.ts';
+import type { Leftover } from './leftovers.ts';
+import type { WindowState } from './messages.ts';
+import { formatSize } from './size.ts';
+
+export interface WindowReport {
+  /** Of this format. */
+  version: 1;
+  kind: 'exec' | 'mount';
+  /** Names are made readable: bytes that are not UTF-8 and control characters are escaped. */
+  workspace: string;
+  command?: string[];
+  exit?: { code: number | null; signal: number | null };
+  /** ISO 8601. */
+  opened: string;
+  closed: string;
+  /** Milliseconds: until the command was started, and from then to the close. */
+  times: { start: number; open: number };
+  /** Bytes. `noswap`: the kernel keeps the upper out of swap. */
+  upper: { used: number; limit: number; noswap: boolean };
+  /** Protected paths that were touched, and by which programs. */
+  protected: PathRecord[];
+  totals: WindowState['caught'];
+  /** Files that went to the workspace after all, and why. */
+  moved: { path: string; why: string }[];
+  /** What programs got from forget itself, such as a full upper. */
+  errors: { path: string; error: string; count: number }[];
+  /** Processes that the command left running. */
+  leftovers: { pid: number; command: string; how: Leftover['how'] }[];
+  /** Files tracked by git that the rules protect. */
+  tracked: string[];
+  /** FUSE requests by opcode. */
+  requests: Record<string, number>;
+  /** Defects of forget itself; please report them. */
+  defects: string[];
+}
+
+const MOST_LINES = 12;
+
+/** The lines for the person; none when there is nothing to say. */
+export function reportLines(report: WindowReport, verbose: boolean): string[] {
+  const lines: string[] = [];
+  const touched = report.protected.filter((record) => describe(record) !== '');
+  if (touched.length > 0) {
+    const kept = report.kind === 'exec' ? 'gone now, and never in the workspace' : 'gone with the window';
+    lines.push(`forget: caught ${plural(touched.length, 'protected path')}, ${kept}:`);
+    const most = verbose ? touched.length : MOST_LINES;
+    const width = Math.min(48, Math.max(...touched.slice(0, most).map((record) => record.path.length)));
+    for (const record of touched.slice(0, most)) {
+      lines.push(`  ${record.path.padEnd(width)}  ${describe(record)}${programs(record)}`);
+    }
+    if (touched.length > most)
+      lines.push(`  and ${touched.length - most} more (--verbose or --report shows all)`);
+  }
+  for (const { path, why } of report.moved) lines.push(`forget: ${path} was moved to the workspace: ${why}`);
+  for (const { path, error, count } of report.errors) {
+    lines.push(`forget: ${path}: ${error}${count > 1 ? ` (${count} times)` : ''}${limitHint(error, report)}`);
+  }
+  for (const { pid, command, how } of report.leftovers) {
+    const what = how === 'ended' ? 'ended by itself' : `was ${how}`;
+    lines.push(
+      `forget: left running: ${command} (pid ${pid}) ${how === 'survived' ? 'could not be killed' : what}`,
+    );
+  }
+  for (const defect of report.defects) lines.push(`forget: internal error, please report it: ${defect}`);
+  if (verbose) {
+    const requests = Object.entries(report.requests).map(([name, count]) => `${name} ${count}`);
+    lines.push(`forget: requests: ${requests.join(', ') || 'none'}`);
+    lines.push(`forget: upper: ${formatSize(report.upper.used)} of ${formatSize(report.upper.limit)}`);
+  }
+  return lines;
+}
+
+function describe(record: PathRecord): string {
+  const parts: string[] = [];
+  if (record.renamedFrom !== undefined) parts.push(`renamed from ${record.renamedFrom}`);
+  if (record.created && record.deleted) parts.push('created and deleted');
+  else if (record.created) parts.push('created');
+  else if (record.deleted) parts.push('deleted');
+  if (record.written > 0) parts.push(`${formatSize(record.written)} written`);
+  else if (record.changed && parts.length === 0) parts.push('changed');
+  return parts.join(', ');
+}
+
+function programs(record: PathRecord): string {
+  const shown = record.programs.slice(0, 3).map(({ command, pid }) => `${displayName(command)} ${pid}`);
+  if (record.programs.length > 3) shown.push('...');
+  return shown.length > 0 ? `  (${shown.join(', ')})` : '';
+}
+
+function limitHint(error: string, report: WindowReport): string {
+  return error.includes('ENOSPC')
+    ? `: the upper is full at ${formatSize(report.upper.limit)}; --upper-size gives more`
+    : '';
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

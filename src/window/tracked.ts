@@ -1,0 +1,95 @@
+/**
+ * Which files that git tracks the rules protect: a `train.jsonl` in a repository is source, and who works on it
+ * wants to know before its changes are gone.
+ *
+ * git's index is read here, by its format (Documentation/gitformat-index.txt, versions 2 to 4), and git is not
+ * run: it would execute what the repository's own configuration names, perhaps as root.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { posix } from 'node:path';
+import type { Rules } from '../overlay/rules.ts';
+
+const HEADER = 12;
+/** Bytes of an entry in front of its flags: stat data and the object name (SHA-1). */
+const FIXED = 60;
+const EXTENDED = 0x4000;
+
+/** Byte strings relative to the workspace, at most `limit` of them. An index that cannot be read has none. */
+export function protectedTracked(
+  workspace: string,
+  rules: Rules,
+  limit: number,
+): { paths: string[]; more: number } {
+  const paths: string[] = [];
+  let more = 0;
+  const repository = repositoryOf(workspace);
+  const index = repository && readIndex(repository.gitDir);
+  if (!index) return { paths, more };
+  const prefix = repository.top === workspace ? '' : `${posix.relative(repository.top, workspace)}/`;
+  for (const path of indexPaths(index)) {
+    if (!path.startsWith(prefix)) continue;
+    const relative = path.slice(prefix.length);
+    if (!rules.protects(relative)) continue;
+    if (paths.length < limit) paths.push(relative);
+    else more++;
+  }
+  return { paths, more };
+}
+
+function repositoryOf(workspace: string): { top: string; gitDir: string } | undefined {
+  for (let top = workspace; ; top = posix.dirname(top)) {
+    const git = `${top === '/' ? '' : top}/.git`;
+    const stat = statSync(Buffer.from(git, 'latin1'), { throwIfNoEntry: false });
+    if (stat?.isDirectory()) return { top, gitDir: git };
+    if (stat?.isFile()) {
+      const line = /^gitdir: ([^\n]*)/.exec(readFileSync(Buffer.from(git, 'latin1'), 'latin1'));
+      return line ? { top, gitDir: posix.resolve(top, line[1]!) } : undefined;
+    }
+    if (top === '/') return undefined;
+  }
+}
+
+function readIndex(gitDir: string): Buffer | undefined {
+  try {
+    const index = readFileSync(Buffer.from(`${gitDir}/index`, 'latin1'));
+    return index.length > HEADER && index.toString('latin1', 0, 4) === 'DIRC' ? index : undefined;
+  } catch {
+    return undefined; // no commit yet, or not ours to read: there is nothing to say then
+  }
+}
+
+function* indexPaths(index: Buffer): Generator<string> {
+  const version = index.readUInt32BE(4);
+  const count = index.readUInt32BE(8);
+  if (version < 2 || version > 4) return;
+  let at = HEADER;
+  let previous = '';
+  for (let i = 0; i < count && at + FIXED + 2 < index.length; i++) {
+    const flags = index.readUInt16BE(at + FIXED);
+    let start = at + FIXED + 2 + (version >= 3 && flags & EXTENDED ? 2 : 0);
+    let kept = '';
+    if (version === 4) {
+      const strip = readVarint(index, start);
+      start = strip.next;
+      kept = previous.slice(0, previous.length - strip.value);
+    }
+    const end = index.indexOf(0, start);
+    if (end < 0) return;
+    previous = kept + index.latin1Slice(start, end);
+    yield previous;
+    // Versions 2 and 3 pad an entry with 1 to 8 NULs to a multiple of 8.
+    at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7);
+  }
+}
+
+/** The offset encoding of pack files, with which version 4 says how much of the previous path to drop. */
+function readVarint(bytes: Buffer, start: number): { value: number; next: number } {
+  let at = start;
+  let byte = bytes[at++]!;
+  let value = byte & 127;
+  while (byte & 128) {
+    byte = bytes[at++]!;
+    value = ((value + 1) << 7) | (byte & 127);
+  }
+  return { value, next: at };
+}

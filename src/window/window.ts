@@ -1,0 +1,77 @@
+/**
+ * A window over one workspace: the pieces that `exec` and `mount` both put together. State: the descriptors of the
+ * lower and of the device, the server, and when it was opened.
+ */
+
+import { mountDevice, mountFlagsOf, openDevice } from '../fuse/mount.ts';
+import { compileRules } from '../overlay/rules.ts';
+import { makeUpper } from '../overlay/upper.ts';
+import { cstring, displayName } from '../sys/bytes.ts';
+import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
+import { SysError } from '../sys/errno.ts';
+import { close, errno, open } from '../sys/libc.ts';
+import { Stat } from '../sys/stat.ts';
+import { type Canary, newCanary } from './self-test.ts';
+import { Server } from './server.ts';
+import type { WindowSettings } from './settings.ts';
+import { protectedTracked } from './tracked.ts';
+
+const MOST_TRACKED = 5;
+
+export class Window {
+  readonly opened = new Date();
+  readonly canary: Canary;
+  readonly lower: number;
+  readonly server: Server;
+  readonly tracked: { paths: string[]; more: number };
+  private readonly device: number;
+  private readonly rootMode: number;
+
+  /** Makes everything but the mount. Throws SysError, RuleError or Failure, with nothing left behind. */
+  constructor(settings: WindowSettings) {
+    this.canary = newCanary();
+    const rules = [...settings.rules, this.canary.rule];
+    const compiled = compileRules(rules, { ignoreCase: settings.ignoreCase });
+    this.lower = open(cstring(settings.workspace), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (this.lower < 0) throw new SysError(errno(), `opening ${displayName(settings.workspace)}`);
+    const st = new Stat();
+    const error = st.of(this.lower);
+    if (error) throw new SysError(error, `reading ${displayName(settings.workspace)}`);
+    this.rootMode = st.mode;
+    this.device = openDevice();
+    this.server = new Server({
+      device: this.device,
+      lower: this.lower,
+      upper: makeUpper(settings.upperSize),
+      rules,
+      ignoreCase: settings.ignoreCase,
+      hide: settings.hide,
+      readonly: settings.readonly,
+      fixed: settings.configFiles,
+      unreported: [this.canary.directory, this.canary.file],
+    });
+    // While the worker loads.
+    this.tracked = protectedTracked(settings.workspace, compiled, MOST_TRACKED);
+  }
+
+  /** Mounts, and serves from then on. */
+  async mount(mountpoint: string): Promise<void> {
+    mountDevice(this.device, mountpoint, mountFlagsOf(this.lower), this.rootMode);
+    await this.server.serve();
+  }
+
+  /** Ends the server and lets go of the lower. The mount, if it still stands, is dead after this. */
+  async end(): Promise<void> {
+    await this.server.stop();
+    close(this.device);
+    close(this.lower);
+  }
+
+  /** The line for the person at open when rules match what git tracks. */
+  trackedNotice(): string | undefined {
+    const { paths, more } = this.tracked;
+    if (paths.length === 0) return undefined;
+    const shown = paths.map(displayName).join(', ') + (more > 0 ? ` and ${more} more` : '');
+    return `forget: tracked by git and protected, so changes to it will be gone: ${shown}; --exempt '${displayName(paths[0]!)}' makes it real`;
+  }
+}

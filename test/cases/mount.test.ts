@@ -1,0 +1,199 @@
+// 2, 7, 8, 35 and `forget mount`: the view that every process sees.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { protectedDifferences, type Workspace } from '../harness/forget.ts';
+import { forgetFor } from '../harness/users.ts';
+import {
+  allPids,
+  endMarked,
+  forgetMounts,
+  markedProcesses,
+  newMark,
+  processesWith,
+  runWatched,
+} from '../harness/watchdog.ts';
+import { withWorkspace } from './window.ts';
+
+interface Forget {
+  run(...argv: string[]): ReturnType<typeof runWatched>;
+  mounted(): string[];
+  processes(): number[];
+}
+
+/** `forget` outside the workspace, with one mark for the daemons it leaves behind; all ended afterwards. */
+function withMounts(title: string, body: (workspace: Workspace, forget: Forget) => Promise<void>): void {
+  withWorkspace(
+    title,
+    async (workspace) => {
+      const mark = newMark();
+      const forget: Forget = {
+        run: (...argv) =>
+          runWatched([forgetFor('root'), ...argv], {
+            user: 'root',
+            cwd: '/',
+            timeout: 20_000,
+            env: { FORGET_TEST_MOUNT: mark },
+          }),
+        mounted: () =>
+          forgetMounts(allPids())
+            .map((mount) => mount.mountpoint)
+            .filter((path) => path.startsWith(workspace.top)),
+        processes: () => processesWith('FORGET_TEST_MOUNT', mark),
+      };
+      try {
+        await body(workspace, forget);
+      } finally {
+        for (const path of forget.mounted()) execFileSync('umount', ['-l', path]);
+        for (const pid of forget.processes()) process.kill(pid, 'SIGKILL');
+      }
+    },
+    { users: ['root'] },
+  );
+}
+
+async function gone(forget: Forget): Promise<void> {
+  for (let i = 0; i < 60 && (forget.mounted().length > 0 || forget.processes().length > 0); i++)
+    await delay(50);
+  assert.deepEqual([forget.mounted(), forget.processes()], [[], []], 'a mount or process is left');
+}
+
+const read = (workspace: Workspace, path: string) =>
+  execFileSync('cat', [join(workspace.path, path)], { encoding: 'utf8', timeout: 10_000 });
+const sh = (script: string, cwd: string) =>
+  execFileSync('sh', ['-c', script], { encoding: 'utf8', cwd, timeout: 20_000 });
+
+withMounts(
+  'a workspace mounted in place catches every process, and unmounting brings the lower back',
+  async (workspace, forget) => {
+    const mounted = await forget.run('mount', workspace.path);
+    assert.equal(mounted.code, 0, mounted.stderr);
+    assert.deepEqual(forget.mounted(), [workspace.path]);
+    sh(
+      'echo leak >> memory/old.md; echo leak > DELIVERABLES.md; echo real > src/real.txt; rm MEMORY.md',
+      workspace.path,
+    );
+    assert.equal(read(workspace, 'DELIVERABLES.md'), 'leak\n');
+    assert.match((await forget.run('status')).stdout, new RegExp(workspace.path));
+    const status = JSON.parse((await forget.run('status', '--json')).stdout) as unknown;
+    assert.ok(JSON.stringify(status).includes(workspace.path));
+    const unmounted = await forget.run('unmount', workspace.path);
+    assert.equal(unmounted.code, 0, unmounted.stderr);
+    await gone(forget);
+    assert.deepEqual(protectedDifferences(workspace), []);
+    assert.equal(readFileSync(join(workspace.path, 'src/real.txt'), 'utf8'), 'real\n');
+  },
+);
+
+withMounts('a mount at another place leaves the workspace as it is', async (workspace, forget) => {
+  const at = join(workspace.top, 'view');
+  mkdirSync(at);
+  const mounted = await forget.run('mount', workspace.path, at);
+  assert.equal(mounted.code, 0, mounted.stderr);
+  sh('echo leak >> memory/old.md; echo real > src/real.txt; tail -n 1 memory/old.md', at);
+  assert.deepEqual(protectedDifferences(workspace), []);
+  assert.equal(readFileSync(join(workspace.path, 'src/real.txt'), 'utf8'), 'real\n');
+  assert.equal((await forget.run('unmount', at)).code, 0);
+  await gone(forget);
+});
+
+for (const [what, place] of [
+  ['over itself', ''],
+  ['below itself', '.mnt'],
+  ['over its own memory', 'memory'],
+] as const) {
+  withMounts(
+    `a workspace mounted ${what} works or refuses at once, and never hangs`,
+    async (workspace, forget) => {
+      const at = join(workspace.path, place);
+      if (place === '.mnt') mkdirSync(at);
+      const result = await forget.run('mount', workspace.path, at);
+      assert.ok(result.milliseconds < 5000, `${result.milliseconds} ms`);
+      if (result.code === 0) {
+        sh('ls -R . > /dev/null; cat memory/old.md || true', workspace.path);
+        assert.equal((await forget.run('unmount', at)).code, 0);
+      } else {
+        assert.equal(result.code, 125, result.stderr);
+        assert.equal(result.stderr.trim().split('\n').length, 1, result.stderr);
+      }
+      await gone(forget);
+      assert.deepEqual(protectedDifferences(workspace), []);
+    },
+  );
+}
+
+withMounts(
+  'when the server is killed readers get an error at once, nothing stale is left, and the next mount works',
+  async (workspace, forget) => {
+    assert.equal((await forget.run('mount', workspace.path)).code, 0);
+    const reader = runWatched(['sh', '-c', 'while cat memory/old.md >/dev/null; do :; done; echo told'], {
+      user: 'root',
+      cwd: workspace.path,
+      timeout: 15_000,
+    });
+    await delay(300);
+    for (const pid of forget.processes()) process.kill(pid, 'SIGKILL');
+    assert.equal((await reader).stdout, 'told\n');
+    assert.deepEqual(forget.processes(), []);
+    assert.ok(
+      !existsSync(join(workspace.path, 'memory/old.md')) || forget.mounted().length === 0,
+      'no pass-through of protected paths',
+    );
+    const again = await forget.run('mount', workspace.path);
+    assert.equal(again.code, 0, again.stderr);
+    sh('echo leak >> memory/old.md', workspace.path);
+    assert.equal((await forget.run('unmount', workspace.path)).code, 0);
+    await gone(forget);
+    assert.deepEqual(protectedDifferences(workspace), []);
+  },
+);
+
+withMounts('an unmount by hand from another shell ends the server', async (workspace, forget) => {
+  assert.equal((await forget.run('mount', workspace.path)).code, 0);
+  sh('echo leak >> memory/old.md', workspace.path);
+  execFileSync('umount', [workspace.path], { timeout: 10_000 });
+  await gone(forget);
+  assert.deepEqual(protectedDifferences(workspace), []);
+});
+
+withMounts(
+  'mounting and unmounting ten times, with files open and directories entered, leaves nothing',
+  async (workspace, forget) => {
+    for (let i = 0; i < 10; i++) {
+      assert.equal((await forget.run('mount', workspace.path)).code, 0);
+      const holder = runWatched(['sh', '-c', 'cd src; exec 3<main.py; cat <&3; exec sleep 0.2'], {
+        user: 'root',
+        cwd: workspace.path,
+      });
+      await holder;
+      const unmounted = await forget.run('unmount', workspace.path);
+      assert.equal(unmounted.code, 0, unmounted.stderr);
+      await gone(forget);
+    }
+  },
+);
+
+withMounts(
+  'an in-place mount is refused with the names of those who work there already',
+  async (workspace, forget) => {
+    let mark = '';
+    const holder = runWatched(['sleep', '30'], {
+      user: 'root',
+      cwd: join(workspace.path, 'src'),
+      started: (_pid, given) => {
+        mark = given;
+      },
+    });
+    await delay(200);
+    const refused = await forget.run('mount', workspace.path);
+    assert.equal(refused.code, 125, refused.stdout);
+    assert.match(refused.stderr, /sleep/);
+    assert.match(refused.stderr, /--force/);
+    await gone(forget);
+    await endMarked(mark);
+    await holder;
+    assert.deepEqual(markedProcesses(mark), []);
+  },
+);

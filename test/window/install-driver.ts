@@ -1,0 +1,27 @@
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A throwaway package whose bin/forget is the real one and whose main program is driver.ts. */
+export async function installDriver(): Promise<{ directory: string; forget: string; remove: () => void }> {
+  const directory = mkdtempSync(`${tmpdir()}/forget-driver-`);
+  await build({
+    entryPoints: { forget: `${root}test/window/driver.ts` },
+    outdir: `${directory}/dist`,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    external: ['koffi'],
+  });
+  cpSync(`${root}bin`, `${directory}/bin`, { recursive: true });
+  symlinkSync(`${root}node_modules`, `${directory}/node_modules`);
+  return {
+    directory,
+    forget: `${directory}/bin/forget`,
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
