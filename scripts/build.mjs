@@ -1,27 +1,41 @@
-// Bundles the entry points: one file each, since loading many small ES modules is what a short
-// `forget exec` would otherwise spend its time on. koffi stays outside: it is a native addon.
+// Bundles the entry points as CommonJS, one file each: a short `forget exec` would otherwise spend its time on
+// loading many small ES modules (docs/performance.md has the figures). What few commands need (YAML, schemas)
+// stays apart, and so does the command line, before which the worker is started. koffi is a native addon.
 import { rmSync } from 'node:fs';
+import { basename } from 'node:path';
 import { build } from 'esbuild';
 
 const root = new URL('..', import.meta.url).pathname;
+/** Files of their own: loaded late, or by two others that must share its state. */
+const apart = ['cli/main', 'window/worker', 'window/config-schema', 'window/config-yaml'];
+
 rmSync(`${root}dist`, { recursive: true, force: true });
 await build({
   absWorkingDir: root,
   entryPoints: {
-    forget: 'src/cli/main.ts',
+    forget: 'src/cli/start.ts',
     'fuse-worker': 'src/window/fuse-worker.ts',
+    ...Object.fromEntries(apart.map((path) => [basename(path), `src/${path}.ts`])),
   },
   outdir: 'dist',
-  outExtension: { '.js': '.mjs' },
+  outExtension: { '.js': '.cjs' },
   bundle: true,
-  splitting: true,
   minifySyntax: true,
   platform: 'node',
-  format: 'esm',
-  target: 'node20',
+  format: 'cjs',
+  target: 'node20.19',
   external: ['koffi'],
-  sourcemap: true,
-  banner: {
-    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
-  },
+  define: { 'import.meta.url': '__fileUrl' },
+  banner: { js: "const __fileUrl = require('node:url').pathToFileURL(__filename).href;" },
+  plugins: [
+    {
+      name: 'apart',
+      setup({ onResolve }) {
+        const filter = new RegExp(`/(${apart.map((path) => basename(path)).join('|')})\\.ts$`);
+        onResolve({ filter }, ({ path, kind }) =>
+          kind !== 'entry-point' ? { path: `./${basename(path, '.ts')}.cjs`, external: true } : undefined,
+        );
+      },
+    },
+  ],
 });

@@ -31,7 +31,7 @@ function filesBelow(directory: string, ending: RegExp): string[] {
 }
 
 function buildIfStale(): void {
-  const built = join(checkout, 'dist/forget.mjs');
+  const built = join(checkout, 'dist/forget.cjs');
   const sources = [...filesBelow('src', /\.ts$/), 'scripts/build.mjs', 'package.json'];
   const newest = Math.max(...sources.map((path) => statSync(join(checkout, path)).mtimeMs));
   if (existsSync(built) && statSync(built).mtimeMs > newest) return;

@@ -79,4 +79,4 @@ function explain(error: unknown): string {
   return expected ? error.message : `internal error, please report it: ${error.stack ?? error.message}`;
 }
 
-process.exit(await run(rawArguments()));
+void run(rawArguments()).then((code) => process.exit(code));

@@ -25,7 +25,9 @@ export const openat: (dir: Int, path: CPath, flags: Int, mode: Int) => Int = lib
 );
 export const close: (fd: Int) => Int = lib.func('int close(int fd)');
 export const dup: (fd: Int) => Int = lib.func('int dup(int fd)');
-export const dup3: (from: Int, to: Int, flags: Int) => Int = lib.func('int dup3(int from, int to, int flags)');
+export const dup3: (from: Int, to: Int, flags: Int) => Int = lib.func(
+  'int dup3(int from, int to, int flags)',
+);
 export const fcntl: (fd: Int, cmd: Int, arg: Int) => Int = lib.func('int fcntl(int fd, int cmd, long arg)');
 export const read: (fd: Int, buf: Buffer, count: Int) => Int = lib.func(
   'int64_t read(int fd, void* buf, size_t count)',

@@ -8,6 +8,7 @@
 import { constants } from 'node:os';
 import koffi from 'koffi';
 import { cstring, displayName } from './bytes.ts';
+import { O_NONBLOCK } from './constants.ts';
 import { SysError } from './errno.ts';
 import { addressOf, fcntl } from './libc.ts';
 
@@ -120,8 +121,22 @@ export const tcsetpgrp: (fd: Int, group: Int) => Int = lib.func('int tcsetpgrp(i
  */
 export const exitNow: (code: Int) => never = lib.func('void _exit(int code)') as never;
 
+const F_GETFD = 1;
+const F_GETFL = 3;
+const F_SETFL = 4;
+
 /** Is the descriptor open in this process? */
-export const isOpen = (fd: Int): boolean => fcntl(fd, 1 /* F_GETFD */, 0) !== -1;
+export const isOpen = (fd: Int): boolean => fcntl(fd, F_GETFD, 0) !== -1;
+
+/**
+ * Makes reads and writes wait again. Node sets O_NONBLOCK on a pipe or socket as soon as `process.stdin`, `stdout`
+ * or `stderr` is touched, which an `import` from 'node:process' does for all three; the flag belongs to the open
+ * file, so the command would get EAGAIN.
+ */
+export function makeBlocking(fd: Int): void {
+  const flags = fcntl(fd, F_GETFL, 0);
+  if (flags !== -1 && flags & O_NONBLOCK) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+}
 
 /**
  * A NULL-terminated `char*[]` of byte strings. `strings` must outlive the call that `array` is handed to.

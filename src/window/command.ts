@@ -6,7 +6,7 @@ import { accessSync, constants as fs, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { rawEnvironment } from '../sys/argv.ts';
 import { displayName } from '../sys/bytes.ts';
-import { ignoreSignal, SETTABLE_SIGNALS, spawnProcess } from '../sys/spawn.ts';
+import { ignoreSignal, makeBlocking, SETTABLE_SIGNALS, spawnProcess } from '../sys/spawn.ts';
 import { ENTRY_VARIABLE, entryOf } from './entry.ts';
 import { startWitness } from './signal-witness.ts';
 import { type RunningCommand, supervise } from './supervision.ts';
@@ -132,6 +132,7 @@ function launchArguments(launcher: Launcher, drop: CommandSpec['drop'], argv: re
 /**
  * Starts the command from the main thread (the parent-death signal follows the thread) and supervises it. Its
  * working directory may be inside the mount: the thread then waits for the FUSE worker. Throws SysError.
+ * While it runs write to descriptor 2 with `writeSync`: touching `process.stderr` makes it non-blocking.
  */
 export function startCommand(spec: CommandSpec, launcher: Launcher): RunningCommand {
   const inherited = rawEnvironment();
@@ -146,6 +147,7 @@ export function startCommand(spec: CommandSpec, launcher: Launcher): RunningComm
   // forget waits for children, so it cannot ignore SIGCHLD for the command's sake.
   const keepIgnored = new Set([...entry.ignoredSignals].filter((n) => n !== constants.signals.SIGCHLD));
   for (const signal of keepIgnored) ignoreSignal(signal);
+  for (const fd of [0, 1, 2]) makeBlocking(fd);
 
   const spawn = (): number =>
     spawnProcess({

@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { unmountForced } from '../fuse/mount.ts';
 import { displayName } from '../sys/bytes.ts';
-import { type CommandEnd, exitCodeFor, findCommand, findLauncher, startCommand } from './command.ts';
+import { type CommandEnd, findCommand, findLauncher, type RunningCommand, startCommand } from './command.ts';
 import { serveControl } from './control.ts';
 import { endLeftovers, type Leftover, mountNamespace } from './leftovers.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
@@ -22,7 +22,10 @@ export interface Command {
   cwd: string;
 }
 
-/** Returns the exit code; where the command was killed from the keyboard it does not return (supervision.ts). */
+/**
+ * Returns the exit code where the command could not be found, and does not return otherwise: forget ends as the
+ * command did (supervision.ts).
+ */
 export async function execWindow(settings: WindowSettings, command: Command): Promise<number> {
   const found = findCommand(command.argv[0]!, process.env.PATH, command.cwd);
   if ('code' in found) {
@@ -36,7 +39,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
   const id = newId();
   const notice = window.trackedNotice();
   if (notice && !settings.quiet) say([notice]);
-  let running: ReturnType<typeof startCommand>;
+  let running: RunningCommand | undefined;
   try {
     await window.mount(settings.workspace);
     selfTest(window.canary, settings.workspace, window.lower, settings.readonly);
@@ -49,23 +52,22 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       },
       launcher,
     );
-  } catch (error) {
+    const started = Date.now();
+    const control = await listen(id, settings, command, window, kind.uid === 0);
+    const end = await running.done;
+    const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
+    control?.close();
+    const report = await close(window, settings, command, end, leftovers, started);
+    if (settings.report !== undefined) writeReport(settings.report, report);
+    if (!settings.quiet) say(reportLines(report, settings.verbose));
+    else if (report.defects.length > 0) say(report.defects);
+    running.release();
+    return running.exitAs(end);
+  } finally {
+    // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
     unmountForced(settings.workspace);
     await window.end();
-    throw error;
   }
-  const started = Date.now();
-  const control = await listen(id, settings, command, window, kind.uid === 0);
-  const end = await running.done;
-  const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
-  running.release();
-  control?.close();
-  const report = await close(window, settings, command, end, leftovers, started);
-  if (settings.report !== undefined) writeReport(settings.report, report);
-  if (!settings.quiet) say(reportLines(report, settings.verbose));
-  if (report.defects.length > 0) say(report.defects);
-  running.exitAs(end);
-  return exitCodeFor(end);
 }
 
 function say(lines: string[]): void {
@@ -130,8 +132,6 @@ async function close(
     defects.push(error.message);
     return undefined;
   });
-  unmountForced(settings.workspace);
-  await window.end();
   const closed = new Date();
   return {
     version: 1,

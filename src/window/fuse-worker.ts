@@ -2,7 +2,7 @@
  * The FUSE worker: builds the overlay and serves it. It never returns to its event loop while it serves; messages
  * of the main thread are taken when the wake-up descriptor says that there are some.
  */
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { Engine } from '../fuse/engine.ts';
 import { WRITE_IDLE_MS } from '../overlay/descriptors.ts';
 import { handlerOf } from '../overlay/filesystem.ts';
@@ -15,7 +15,6 @@ import { LowerWatch } from '../overlay/watch.ts';
 import { read } from '../sys/libc.ts';
 import type { FromWorker, ToWorker, WindowState, WorkerStart } from './messages.ts';
 
-const start = workerData as WorkerStart;
 const port = parentPort!;
 const say = (message: FromWorker) => port.postMessage(message);
 
@@ -25,7 +24,7 @@ function defect(message: string, error?: unknown): void {
   say({ kind: 'defect', message: message + detail });
 }
 
-function serve(): void {
+function serve(start: WorkerStart): void {
   const overlay = new Overlay({
     lower: start.lower,
     upper: new Upper(start.upper),
@@ -42,7 +41,7 @@ function serve(): void {
   engine.watch({ fd: watch.fd, ready: () => watch.drain() });
   overlay.watchDirectory = (node) => watch.add(node);
   overlay.unwatchDirectory = (node) => watch.remove(node);
-  engine.watch({ fd: start.wake, ready: () => takeMessages(overlay) });
+  engine.watch({ fd: start.wake, ready: () => takeMessages(overlay, start.wake) });
   engine.idle = () => {
     if (!overlay.descriptors.hasWritable) return -1;
     overlay.descriptors.closeIdleWritable();
@@ -54,8 +53,8 @@ function serve(): void {
 
 const counter = Buffer.alloc(8);
 
-function takeMessages(overlay: Overlay): void {
-  read(start.wake, counter, 8);
+function takeMessages(overlay: Overlay, wake: number): void {
+  read(wake, counter, 8);
   for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port)) {
     const message = got.message as ToWorker;
     if (message.kind === 'stop') overlay.engine.stop();
@@ -81,9 +80,10 @@ function stateOf(overlay: Overlay): WindowState {
 }
 
 // The mount comes first: a read of the device before it fails.
-port.once('message', () => {
+port.once('message', (message: ToWorker) => {
+  if (message.kind !== 'serve') return;
   try {
-    serve();
+    serve(message.start);
   } catch (error) {
     defect('the FUSE worker could not start', error);
   }

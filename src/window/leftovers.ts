@@ -27,7 +27,7 @@ export interface LeftoverOptions {
 }
 
 /** The command that has ended. Aborting `hurry` ends the grace. */
-export type EndedCommand = Pick<RunningCommand, 'ownChildren' | 'childless' | 'hurry'>;
+export type EndedCommand = Pick<RunningCommand, 'bystanders' | 'childless' | 'hurry'>;
 
 interface Process {
   pid: number;
@@ -54,7 +54,7 @@ export async function endLeftovers(
   const grace = options.grace ?? 1000;
   const found = new Map<string, Leftover>();
   const look = (): Process[] => {
-    const running = command.childless() ? [] : descendants(command.ownChildren());
+    const running = command.childless() ? [] : descendants(command.bystanders());
     if (options.mountNamespace !== undefined) running.push(...membersOf(options.mountNamespace, running));
     for (const { pid, started } of running) {
       const key = `${pid}/${started}`;

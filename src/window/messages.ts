@@ -2,7 +2,7 @@
 import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import type { RuleLine } from '../overlay/rules.ts';
 
-/** Handed to the worker when it starts. Descriptors belong to the whole process. */
+/** What the worker serves. Descriptors belong to the whole process. */
 export interface WorkerStart {
   device: number;
   /** `O_PATH` on the root of the lower. */
@@ -19,7 +19,10 @@ export interface WorkerStart {
   unreported: readonly string[];
 }
 
-export type ToWorker = { kind: 'ask'; question: 'status' | 'close' } | { kind: 'serve' } | { kind: 'stop' };
+export type ToWorker =
+  | { kind: 'ask'; question: 'status' | 'close' }
+  | { kind: 'serve'; start: WorkerStart }
+  | { kind: 'stop' };
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {

@@ -2,12 +2,13 @@
  * The main thread's end of the FUSE worker: starts it, writes the kernel notifications it asks for, asks it for
  * the window's state, ends it. Every wait is bounded.
  */
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { O_CLOEXEC, O_NONBLOCK } from '../sys/constants.ts';
 import { SysError } from '../sys/errno.ts';
 import { close, errno, eventfd, write, writeInPool } from '../sys/libc.ts';
 import { Failure } from './failure.ts';
 import type { FromWorker, ToWorker, WindowState, WorkerStart } from './messages.ts';
+import { takeWorker } from './worker.ts';
 
 const START_MS = 20_000;
 const ANSWER_MS = 10_000;
@@ -22,21 +23,18 @@ export class Server {
   readonly ended: Promise<void>;
   readonly defects: string[] = [];
   private readonly worker: Worker;
-  private readonly device: number;
   private readonly wake: number;
   private readonly serving: Promise<void>;
+  private device = -1;
   private readonly notifications: Uint8Array[] = [];
   private writes = 0;
   private readonly questions: ((state: WindowState) => void)[] = [];
 
-  /** Loads the worker. It touches the device only after `serve`. */
-  constructor(start: Omit<WorkerStart, 'wake'>) {
-    this.device = start.device;
+  /** The worker does nothing before `serve`. */
+  constructor() {
     this.wake = eventfd(0, O_CLOEXEC | O_NONBLOCK);
     if (this.wake < 0) throw new SysError(errno(), 'making an eventfd');
-    this.worker = new Worker(new URL('./fuse-worker.mjs', import.meta.url), {
-      workerData: { ...start, wake: this.wake } satisfies WorkerStart,
-    });
+    this.worker = takeWorker();
     let nowServing: () => void = () => {};
     let nowEnded: () => void = () => {};
     this.serving = new Promise((resolve) => {
@@ -60,8 +58,9 @@ export class Server {
   }
 
   /** Begins to serve; the device must be mounted by now. Throws a Failure if the worker does not come up. */
-  async serve(): Promise<void> {
-    this.send({ kind: 'serve' });
+  async serve(start: Omit<WorkerStart, 'wake'>): Promise<void> {
+    this.device = start.device;
+    this.send({ kind: 'serve', start: { ...start, wake: this.wake } });
     const outcome = await within(
       START_MS,
       Promise.race([this.serving, this.ended.then(() => 'ended' as const)]),

@@ -39,10 +39,13 @@ export interface RunningCommand {
   readonly done: Promise<CommandEnd>;
   /** Aborted by a SIGINT, SIGTERM, SIGHUP or SIGQUIT after the command's end: stop waiting for leftovers. */
   readonly hurry: AbortSignal;
-  /** Processes of forget's own among its children, which are no leftovers. */
-  ownChildren(): number[];
   /**
-   * True when forget has no child left, so that no descendant of the command can run. A look through /proc cannot
+   * Children that are no leftovers: forget's witness, and those that the process had before it became forget, as in
+   * `forget exec -- cmd 2> >(tee log) | ...`, where the shell starts `tee` and then turns into forget.
+   */
+  bystanders(): number[];
+  /**
+   * True when forget has no other child left, so that no descendant of the command can run. A look through /proc cannot
    * tell: who forks on and on is missed between two names of the listing.
    */
   childless(): boolean;
@@ -81,6 +84,7 @@ export function supervise(
 ): RunningCommand {
   if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) !== 0) throw new SysError(errno(), 'becoming a subreaper');
   const terminal = openTerminal();
+  const earlier = new Set(childrenOf(process.pid));
   const listeners = new Map<number, () => void>();
   const hurry = new AbortController();
   const fromKeyboard = new Set<number>();
@@ -138,8 +142,12 @@ export function supervise(
         throw new SysError(errno(), 'waiting for the command');
       }
       const word = status.readInt32LE();
-      if (child !== pid) witness.reaped(child);
-      else if (isStopped(word)) stopWithTheCommand();
+      if (child !== pid) {
+        if (!isStopped(word)) {
+          witness.reaped(child);
+          earlier.delete(child);
+        }
+      } else if (isStopped(word)) stopWithTheCommand();
       else {
         witness.end();
         ended = { code: exitCodeOf(word), signal: endSignalOf(word) };
@@ -172,8 +180,9 @@ export function supervise(
     pid,
     done,
     hurry: hurry.signal,
-    ownChildren: () => witness.pids(),
-    childless: () => !reap(),
+    bystanders: () => [...witness.pids(), ...earlier],
+    childless: () =>
+      !reap() || (earlier.size > 0 && childrenOf(process.pid).every((child) => earlier.has(child))),
     release() {
       clearInterval(keepAlive);
       terminal?.takeBack();
@@ -195,6 +204,16 @@ function dieOf(signal: number): void {
     SETTABLE_SIGNALS.filter((n) => n !== signal),
     () => kill(process.pid, signal),
   );
+}
+
+/** Children of a process's main thread; empty where the kernel does not list them (CONFIG_PROC_CHILDREN). */
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** The state letter (T: stopped, Z: zombie) of a child that has not been reaped. */

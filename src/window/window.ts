@@ -11,6 +11,7 @@ import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts'
 import { SysError } from '../sys/errno.ts';
 import { close, errno, open } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
+import type { WorkerStart } from './messages.ts';
 import { type Canary, newCanary } from './self-test.ts';
 import { Server } from './server.ts';
 import type { WindowSettings } from './settings.ts';
@@ -22,7 +23,8 @@ export class Window {
   readonly opened = new Date();
   readonly canary: Canary;
   readonly lower: number;
-  readonly server: Server;
+  readonly server = new Server();
+  private readonly start: Omit<WorkerStart, 'wake'>;
   readonly tracked: { paths: string[]; more: number };
   private readonly device: number;
   private readonly rootMode: number;
@@ -39,7 +41,7 @@ export class Window {
     if (error) throw new SysError(error, `reading ${displayName(settings.workspace)}`);
     this.rootMode = st.mode;
     this.device = openDevice();
-    this.server = new Server({
+    this.start = {
       device: this.device,
       lower: this.lower,
       upper: makeUpper(settings.upperSize),
@@ -49,15 +51,14 @@ export class Window {
       readonly: settings.readonly,
       fixed: settings.configFiles,
       unreported: [this.canary.directory, this.canary.file],
-    });
-    // While the worker loads.
+    };
     this.tracked = protectedTracked(settings.workspace, compiled, MOST_TRACKED);
   }
 
   /** Mounts, and serves from then on. */
   async mount(mountpoint: string): Promise<void> {
     mountDevice(this.device, mountpoint, mountFlagsOf(this.lower), this.rootMode);
-    await this.server.serve();
+    await this.server.serve(this.start);
   }
 
   /** Ends the server and lets go of the lower. The mount, if it still stands, is dead after this. */

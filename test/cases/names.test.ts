@@ -73,7 +73,7 @@ for (const user of users) {
       assert.deepEqual(protectedDifferences(workspace), []);
       assert.ok(existsSync(join(workspace.path, 'real.txt')));
     } finally {
-      disposeWorkspace(workspace);
+      await disposeWorkspace(workspace);
     }
   });
 }

@@ -31,7 +31,7 @@ export function withWorkspace(
       try {
         await body(workspace);
       } finally {
-        disposeWorkspace(workspace);
+        await disposeWorkspace(workspace);
       }
     });
   }

@@ -14,10 +14,21 @@ import {
 } from '../harness/forget.ts';
 import { snapshot } from '../harness/tree.ts';
 import { readableFor, type User, users } from '../harness/users.ts';
-import { allPids, describeProcess, endMarked, forgetMounts, markedProcesses } from '../harness/watchdog.ts';
+import {
+  allPids,
+  describeProcess,
+  endMarked,
+  forgetMounts,
+  markedProcesses,
+  programOf,
+  stacksOf,
+} from '../harness/watchdog.ts';
 
 const writer = fileURLToPath(new URL('./writer.py', import.meta.url));
 const seed = Number(process.env.FORGET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+// src/born/leak.txt is an ordinary file until its rename (DESIGN 3, last words on held names).
+const LEFT = /mem_|crossed|tmp-1|\.fuse_hidden|canary/;
 
 /** A small generator, so that a printed seed brings a failure back. */
 function randomFrom(start: number): () => number {
@@ -28,12 +39,16 @@ function randomFrom(start: number): () => number {
   };
 }
 
+function lines(log: string): string[] {
+  return existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1) : [];
+}
+
 /** What the writer's log promises of the unprotected part of the lower. */
 function assertAcknowledged(workspace: Workspace, log: string): number {
-  const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1) : [];
+  const promises = lines(log);
   const last = (word: string) =>
     Number(
-      lines
+      promises
         .filter((line) => line.startsWith(`${word} `))
         .at(-1)
         ?.split(' ')[1] ?? -1,
@@ -56,12 +71,12 @@ function assertAcknowledged(workspace: Workspace, log: string): number {
   const replaced = last('replace');
   if (replaced >= 0)
     assert.ok(JSON.parse(text('src/state.json')).n >= replaced, `replace ${replaced} returned`);
-  return lines.length;
+  return promises.length;
 }
 
 /** The process to kill: forget's own, or the command's (python), or any of them. */
 function victims(mark: string, which: 'forget' | 'command'): number[] {
-  const isCommand = (pid: number) => /python/.test(describeProcess(pid));
+  const isCommand = (pid: number) => programOf(pid).startsWith('python');
   return markedProcesses(mark).filter((pid) => isCommand(pid) === (which === 'command'));
 }
 
@@ -77,40 +92,52 @@ async function killOnce(user: User, which: 'forget' | 'command', random: () => n
   try {
     const before = new Set(forgetMounts(allPids()).map((mount) => mount.connection));
     const argv = ['python3', readableFor(user, writer), log, String(Math.floor(random() * 1e9))];
-    const running = forgetExec(workspace, argv, {
+    const run = forgetExec(workspace, argv, {
       timeout: 30_000,
       started: (_pid, given) => {
         mark = given;
       },
     });
-    const ended = running.catch(() => undefined);
+    const ended = run.catch(() => undefined);
     // From before the mount to well into the work: most of a start takes a tenth of a second.
     await delay(random() * 700);
     const pids = victims(mark, which);
-    const pid = pids[Math.floor(random() * pids.length)];
-    if (pid !== undefined) process.kill(pid, 'SIGKILL');
-    else for (let i = 0; i < 100 && victims(mark, which).length === 0; i++) await delay(10);
-    if (pid === undefined) for (const one of victims(mark, which)) process.kill(one, 'SIGKILL');
-    const outcome = await Promise.race([ended.then(() => 'ended'), delay(10_000, 'still running')]);
-    assert.equal(outcome, 'ended', 'forget and its command end when one of them is killed');
+    for (let i = 0; i < 100 && pids.length === 0; i++) {
+      await delay(10);
+      pids.push(...victims(mark, which));
+    }
+    const victim = pids[Math.floor(random() * pids.length)]!;
+    process.kill(victim, 'SIGKILL');
+    const outcome = (patience: number) =>
+      Promise.race([ended.then(() => 'ended'), delay(patience, 'still running')]);
+    if ((await outcome(3000)) === 'still running' && which === 'forget') {
+      // A helper process of forget's was hit: then the window either ended, or goes on as if nothing had happened.
+      const before = lines(log).length;
+      await delay(500);
+      assert.ok(lines(log).length > before, 'a window that survives the loss of a helper process goes on');
+      for (const pid of victims(mark, which)) process.kill(pid, 'SIGKILL');
+    }
+    const now = await outcome(10_000);
+    const running = now === 'ended' ? '' : markedProcesses(mark).map(stacksOf).join('\n');
+    assert.equal(now, 'ended', `${which} ${victim} was killed, and 10 s later these run:\n${running}`);
     assert.deepEqual(await untilGone(mark), [], 'no process is left');
     const mounts = forgetMounts(allPids()).filter(
       (mount) => !before.has(mount.connection) && mount.mountpoint.startsWith(workspace.top),
     );
     assert.deepEqual(mounts, [], 'no mount is left');
     assert.deepEqual(protectedDifferences(workspace), [], 'the protected part of the lower is identical');
-    const leaks = [...snapshot(workspace.path)].filter(([path]) =>
-      /mem_|leak|crossed|tmp-1|\.fuse_hidden|canary/.test(path),
-    );
+    const left = [...snapshot(workspace.path).keys()].filter((path) => LEFT.test(path));
+    // A held file that its dead writer never renamed moves to the lower when the window closes in order (DESIGN 3);
+    // when forget itself dies, nothing moves.
     assert.deepEqual(
-      leaks.map(([path]) => path).filter((path) => path !== 'src/born/leak.txt'),
+      left.filter((path) => which === 'forget' || path !== '.mem_x9.tmp'),
       [],
       'no file is left',
     );
     return assertAcknowledged(workspace, log);
   } finally {
     await endMarked(mark);
-    disposeWorkspace(workspace);
+    await disposeWorkspace(workspace);
   }
 }
 

@@ -17,7 +17,7 @@ import {
   temporaryDirectory,
   type User,
 } from './users.ts';
-import { type RunOptions, type RunResult, runWatched } from './watchdog.ts';
+import { endMarked, type RunOptions, type RunResult, runWatched } from './watchdog.ts';
 
 const builder = fileURLToPath(new URL('./workspace.py', import.meta.url));
 const templates = new Map<User, string>();
@@ -44,8 +44,10 @@ export interface Workspace {
   /** The directory that holds the workspace and whatever a test puts beside it; owned by the user. */
   top: string;
   path: string;
-  /** The lower as it was when the workspace was made, or last marked. */
+  /** The lower as it was when the workspace was made. */
   before: Tree;
+  /** The marks of the runs in it, whose processes end with the workspace whatever the test found. */
+  marks: string[];
 }
 
 export interface WorkspaceShape {
@@ -61,10 +63,11 @@ export function makeWorkspace(user: User, shape: WorkspaceShape = {}): Workspace
   const path = join(top, shape.name ?? 'ws');
   if (shape.empty) makeDirectory(path, user);
   else execFileSync('cp', ['-a', '--', template(user), path]);
-  return { user, top, path, before: snapshot(path) };
+  return { user, top, path, before: snapshot(path), marks: [] };
 }
 
-export function disposeWorkspace(workspace: Workspace): void {
+export async function disposeWorkspace(workspace: Workspace): Promise<void> {
+  for (const mark of workspace.marks) await endMarked(mark);
   rmSync(workspace.top, { recursive: true, force: true });
 }
 
@@ -81,7 +84,22 @@ export function forgetExec(
 ): Promise<RunResult> {
   const user = options.user ?? workspace.user;
   const line = [forgetFor(user), 'exec', ...(options.options ?? ['--quiet']), '--', ...argv];
-  return runWatched(line, { cwd: workspace.path, ...options, user });
+  return runIn(workspace, line, { ...options, user });
+}
+
+function runIn(
+  workspace: Workspace,
+  argv: readonly string[],
+  options: Partial<RunOptions> & { user: User },
+): Promise<RunResult> {
+  return runWatched(argv, {
+    cwd: workspace.path,
+    ...options,
+    started: (pid, mark) => {
+      workspace.marks.push(mark);
+      options.started?.(pid, mark);
+    },
+  });
 }
 
 /** The same command without forget. */
@@ -90,7 +108,7 @@ export function plainExec(
   argv: readonly string[],
   options: Partial<RunOptions> = {},
 ): Promise<RunResult> {
-  return runWatched(argv, { cwd: workspace.path, ...options, user: options.user ?? workspace.user });
+  return runIn(workspace, argv, { ...options, user: options.user ?? workspace.user });
 }
 
 /** How the lower's protected part differs from what it was: none, if forget kept its promise. */
@@ -152,6 +170,6 @@ export async function compareWithPlain(
       ),
     };
   } finally {
-    disposeWorkspace(workspace);
+    await disposeWorkspace(workspace);
   }
 }

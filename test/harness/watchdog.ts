@@ -73,6 +73,11 @@ export function describeProcess(pid: number): string {
   return `${pid} [${state}] ${procFile(pid, 'cmdline').split('\0').join(' ').trim().slice(0, 200)}`;
 }
 
+/** The short name of the program that a process runs; empty when it has ended. */
+export function programOf(pid: number): string {
+  return procFile(pid, 'comm').trim();
+}
+
 export interface ForgetMount {
   mountpoint: string;
   /** The minor device number, which is the connection's number under /sys/fs/fuse/connections. */
@@ -95,7 +100,8 @@ export function forgetMounts(pids: readonly number[]): ForgetMount[] {
   return [...found.values()];
 }
 
-function stacksOf(pid: number): string {
+/** A process with each of its threads: where it waits, and the kernel's stack (root only). */
+export function stacksOf(pid: number): string {
   const lines = [describeProcess(pid)];
   let threads: string[] = [];
   try {

@@ -151,6 +151,22 @@ print(p.returncode, p.stderr)`);
     assert.equal(run(['head', '-c', '3'], { input }).stdout, 'lin');
   });
 
+  test('a slow pipe on stdin, stdout or stderr makes the command wait, and never fail', {
+    timeout: 30_000,
+  }, () => {
+    const { stdout, stderr } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `(sleep 0.6; echo late) | "$0" exec -- sh -c 'cat; head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2' \
+          2> >(sleep 0.8; wc -c >&2) | (sleep 0.7; wc -c)`,
+        driver.forget,
+      ],
+      { encoding: 'utf8', timeout: 20_000 },
+    );
+    assert.deepEqual([stdout.trim(), stderr.trim()], ['300005', '300000']);
+  });
+
   test('the command gets the caller’s descriptors and none of forget’s', { timeout: 30_000 }, () => {
     const list = 'ls -l /proc/self/fd | sed -n "s/.* \\([0-9]* -> .*\\)/\\1/p" | grep -v "/proc/"';
     const bare = spawnSync('bash', ['-c', `exec 7</etc/hostname; sh -c '${list}' </dev/null 2>&0 | cat`], {

@@ -89,6 +89,25 @@ describe('what a command leaves behind', () => {
     gone(left[0]!);
   });
 
+  test('what the calling shell had started before it became forget is left alone', {
+    timeout: 30_000,
+  }, () => {
+    const file = `${directory}/before.json`;
+    const begun = performance.now();
+    const { stdout } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `"$0" exec --grace=5000 --leftovers=${file} -- sh -c 'echo out; echo err >&2' 2> >(sleep 0.5; sed s/^/the-/) | cat`,
+        driver.forget,
+      ],
+      { timeout: 20_000, encoding: 'utf8' },
+    );
+    assert.equal(stdout, 'out\nthe-err\n');
+    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), []);
+    assert.ok(performance.now() - begun < 4000);
+  });
+
   test('a process that forks on and on is ended', { timeout: 30_000 }, () => {
     writeFileSync(`${directory}/chain`, 'sleep 0.03; exec setsid -f bash "$0"\n');
     const { left } = run('setsid -f bash $D/chain', ['--grace=200']);
