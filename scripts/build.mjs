@@ -15,6 +15,7 @@ await build({
   entryPoints: {
     forget: 'src/cli/start.ts',
     'fuse-worker': 'src/window/fuse-worker.ts',
+    daemon: 'src/window/daemon.ts',
     ...Object.fromEntries(apart.map((path) => [basename(path), `src/${path}.ts`])),
   },
   outdir: 'dist',

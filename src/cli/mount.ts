@@ -47,7 +47,6 @@ export function addMount(program: Command, context: Context): void {
         foreground: foreground ?? false,
         force: force ?? false,
         json: json ?? false,
-        driver: 'dev-fuse',
       }),
     );
   });

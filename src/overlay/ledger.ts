@@ -6,6 +6,11 @@
 import { readFileSync } from 'node:fs';
 import { displayName } from '../sys/bytes.ts';
 
+export interface Program {
+  pid: number;
+  command: string;
+}
+
 export interface PathRecord {
   /** Relative to the root, as people read it. */
   path: string;
@@ -18,7 +23,7 @@ export interface PathRecord {
   /** Where it was renamed from, if it was. */
   renamedFrom?: string;
   /** Who did it: process ids and commands, in order of appearance. */
-  programs: { pid: number; command: string }[];
+  programs: Program[];
 }
 
 export interface Caught {
@@ -38,7 +43,7 @@ export interface WindowError {
 
 export class Ledger {
   private readonly records = new Map<string, PathRecord>();
-  private readonly commands = new Map<number, string>();
+  private readonly programs = new Map<number, Program>();
   private readonly errors = new Map<string, WindowError>();
   /** Held files that were moved to the lower, and originals that were kept under another name. */
   readonly moved: { path: string; why: string }[] = [];
@@ -59,8 +64,9 @@ export class Ledger {
       };
       if (!this.ignored.has(path)) this.records.set(path, record);
     }
-    if (pid > 0 && !record.programs.some((program) => program.pid === pid)) {
-      record.programs.push({ pid, command: this.commandOf(pid) });
+    if (pid > 0) {
+      const program = this.programOf(pid);
+      if (!record.programs.some((known) => known.pid === program.pid)) record.programs.push(program);
     }
     return record;
   }
@@ -97,17 +103,23 @@ export class Ledger {
     return out;
   }
 
-  /** A process may be gone by the time somebody reads the report, so its name is taken at its first write. */
-  private commandOf(pid: number): string {
-    let command = this.commands.get(pid);
-    if (command === undefined) {
+  /**
+   * The kernel names the thread that asks; what people know is its process. Looked up once a thread, at its first
+   * write: it may be gone by the time somebody reads the report.
+   */
+  private programOf(thread: number): Program {
+    let program = this.programs.get(thread);
+    if (!program) {
+      program = { pid: thread, command: 'unknown' };
       try {
-        command = readFileSync(`/proc/${pid}/comm`, 'latin1').trimEnd();
+        const status = readFileSync(`/proc/${thread}/status`, 'latin1');
+        program.pid = Number(/^Tgid:\s*(\d+)/m.exec(status)![1]);
+        program.command = displayName(readFileSync(`/proc/${program.pid}/comm`, 'latin1').trimEnd());
       } catch {
-        command = 'unknown'; // it ended already, or lives in a process namespace that is not ours
+        // It ended already, or lives in a process namespace that is not ours.
       }
-      this.commands.set(pid, command);
+      this.programs.set(thread, program);
     }
-    return command;
+    return program;
   }
 }

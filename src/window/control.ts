@@ -42,13 +42,13 @@ export interface WindowStatus {
 
 export interface ControlMethods {
   status: { params: Record<string, never>; result: WindowStatus };
-  unmount: { params: { force: boolean }; result: Record<string, never> };
+  unmount: { params: { force: boolean }; result: { lines: string[] } };
 }
 export type ControlMethod = keyof ControlMethods;
 
 export interface ControlHandlers {
   status(): WindowStatus | Promise<WindowStatus>;
-  unmount(params: { force: boolean }): Promise<void>;
+  unmount(params: { force: boolean }): Promise<{ lines: string[] }>;
 }
 
 export interface ControlServer {
@@ -101,6 +101,7 @@ export async function serveControl(options: ControlOptions): Promise<ControlServ
     server.listen(socketAddress(registry, options.id), resolve);
   });
   server.unref();
+  await removeGone(registry);
   return {
     close() {
       server.close();
@@ -124,8 +125,7 @@ async function answerTo(line: string, pid: number, options: ControlOptions): Pro
       if (options.peerIsInside(pid)) {
         return { error: { code: 'refused', message: 'a process inside the window may not close it' } };
       }
-      await options.handlers.unmount({ force: request.params?.force === true });
-      return { result: {} };
+      return { result: await options.handlers.unmount({ force: request.params?.force === true }) };
     }
     return { error: { code: 'unknown', message: `no such request: ${String(request.method)}` } };
   } catch (error) {
@@ -177,6 +177,31 @@ export async function listWindows(onSilent?: (id: string, pid: number) => void):
   }
 }
 
+/** A window that was killed cannot remove its socket: the next one does. Live windows are not asked, and cost nothing. */
+async function removeGone(registry: Registry): Promise<void> {
+  await Promise.all(
+    registeredIds(registry)
+      .filter((id) => !isRunning(pidOf(id)))
+      .map(async (id) => {
+        try {
+          await ask(registry, id, 'status', {}, answerWithin);
+        } catch (error) {
+          if (isGone(registry, id, error)) forgetSocket(registry, id);
+        }
+      }),
+  );
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Another user's process may not be signalled, and is one.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
 /**
  * Nobody listens, and nobody is about to: the process is no more, or the socket is older than the moment between
  * bind and listen (its pid may be another process's by now). A pid alone tells nothing: a window in another pid
@@ -184,12 +209,7 @@ export async function listWindows(onSilent?: (id: string, pid: number) => void):
  */
 function isGone(registry: Registry, id: string, error: unknown): boolean {
   if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') return false;
-  try {
-    process.kill(pidOf(id), 0);
-  } catch {
-    return true;
-  }
-  return socketAge(registry, id) > 5000;
+  return !isRunning(pidOf(id)) || socketAge(registry, id) > 5000;
 }
 
 async function ask<M extends ControlMethod>(

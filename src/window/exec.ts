@@ -3,18 +3,19 @@
  * thread makes the namespace and the mount and spawns the command; after the mount it touches no path inside the
  * workspace but for the self-test.
  */
-import { writeFileSync } from 'node:fs';
 import { unmountForced } from '../fuse/mount.ts';
 import { displayName } from '../sys/bytes.ts';
-import { type CommandEnd, findCommand, findLauncher, type RunningCommand, startCommand } from './command.ts';
+import { account, writeReport } from './account.ts';
+import { findCommand, findLauncher, type RunningCommand, startCommand } from './command.ts';
 import { serveControl } from './control.ts';
-import { endLeftovers, type Leftover, mountNamespace } from './leftovers.ts';
+import { endLeftovers, mountNamespace } from './leftovers.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import { newId, openRegistry } from './registry.ts';
-import { reportLines, type WindowReport } from './report.ts';
+import { reportLines } from './report.ts';
 import { selfTest } from './self-test.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
+import { statusOf } from './window-status.ts';
 
 export interface Command {
   /** Byte strings. */
@@ -53,14 +54,20 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       launcher,
     );
     const started = Date.now();
-    const control = await listen(id, settings, command, window, kind.uid === 0);
+    const control = await listen(id, settings, command, window);
     const end = await running.done;
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
     control?.close();
-    const report = await close(window, settings, command, end, leftovers, started);
-    if (settings.report !== undefined) writeReport(settings.report, report);
-    if (!settings.quiet) say(reportLines(report, settings.verbose));
-    else if (report.defects.length > 0) say(report.defects);
+    unmountForced(settings.workspace);
+    const report = await account(window, settings, started, {
+      kind: 'exec',
+      command: command.argv.map(displayName),
+      exit: end,
+      leftovers: leftovers.map((left) => ({ ...left, command: displayName(left.command) })),
+    });
+    say(settings.quiet ? report.defects : reportLines(report, settings.verbose));
+    const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
+    if (unwritten) say([unwritten]);
     running.release();
     return running.exitAs(end);
   } finally {
@@ -80,7 +87,6 @@ async function listen(
   settings: WindowSettings,
   command: Command,
   window: Window,
-  root: boolean,
 ): Promise<{ close(): void } | undefined> {
   const workspace = displayName(settings.workspace);
   try {
@@ -91,22 +97,8 @@ async function listen(
       peerIsInside: () => true,
       handlers: {
         status: async () => {
-          const state = await window.server.ask('status');
-          return {
-            id,
-            kind: 'exec',
-            pid: process.pid,
-            workspace,
-            mountpoint: workspace,
-            since: window.opened.toISOString(),
-            command: command.argv.map(displayName),
-            caught: state.caught,
-            upper: state.upper,
-            requests: state.requests,
-            memory: { rss: process.memoryUsage.rss(), nodes: state.nodes, descriptors: state.descriptors },
-            user: root ? 'root' : 'user',
-            namespace: 'own',
-          };
+          const about = { id, kind: 'exec', mountpoint: workspace, namespace: 'own' } as const;
+          return { ...(await statusOf(window, workspace)), ...about, command: command.argv.map(displayName) };
         },
         unmount: async () => {
           throw new Error('a window of forget exec closes when its command ends');
@@ -116,49 +108,5 @@ async function listen(
   } catch (error) {
     if (settings.verbose) say([`forget: no control socket: ${(error as Error).message}`]);
     return undefined;
-  }
-}
-
-async function close(
-  window: Window,
-  settings: WindowSettings,
-  command: Command,
-  end: CommandEnd,
-  leftovers: Leftover[],
-  started: number,
-): Promise<WindowReport> {
-  const defects = window.server.defects;
-  const state = await window.server.ask('close').catch((error: Error) => {
-    defects.push(error.message);
-    return undefined;
-  });
-  const closed = new Date();
-  return {
-    version: 1,
-    kind: 'exec',
-    workspace: displayName(settings.workspace),
-    command: command.argv.map(displayName),
-    exit: end,
-    opened: window.opened.toISOString(),
-    closed: closed.toISOString(),
-    times: { start: started - window.opened.getTime(), open: closed.getTime() - started },
-    upper: state?.upper ?? { used: 0, limit: settings.upperSize, noswap: false },
-    protected: state?.paths ?? [],
-    totals: state?.caught ?? { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 },
-    moved: state?.moved ?? [],
-    errors: state?.errors ?? [],
-    leftovers: leftovers.map(({ pid, command: line, how }) => ({ pid, command: displayName(line), how })),
-    tracked: window.tracked.paths.map(displayName),
-    requests: state?.requests ?? {},
-    defects,
-  };
-}
-
-/** After the window: the file is the person's, and may stand in the workspace. */
-function writeReport(path: string, report: WindowReport): void {
-  try {
-    writeFileSync(Buffer.from(path, 'latin1'), `${JSON.stringify(report, null, 2)}\n`);
-  } catch (error) {
-    say([`forget: the report could not be written to ${displayName(path)}: ${(error as Error).message}`]);
   }
 }

@@ -12,7 +12,7 @@ import { Overlay } from '../overlay/overlay.ts';
 import { compileRules } from '../overlay/rules.ts';
 import { Upper } from '../overlay/upper.ts';
 import { LowerWatch } from '../overlay/watch.ts';
-import { read } from '../sys/libc.ts';
+import { close, read } from '../sys/libc.ts';
 import type { FromWorker, ToWorker, WindowState, WorkerStart } from './messages.ts';
 
 const port = parentPort!;
@@ -24,7 +24,8 @@ function defect(message: string, error?: unknown): void {
   say({ kind: 'defect', message: message + detail });
 }
 
-function serve(start: WorkerStart): void {
+/** Returns the window's last state when the mount is gone. */
+function serve(start: WorkerStart): WindowState {
   const overlay = new Overlay({
     lower: start.lower,
     upper: new Upper(start.upper),
@@ -49,6 +50,8 @@ function serve(start: WorkerStart): void {
   };
   say({ kind: 'serving' });
   engine.run();
+  releaseAllHeld(overlay);
+  return stateOf(overlay);
 }
 
 const counter = Buffer.alloc(8);
@@ -59,7 +62,6 @@ function takeMessages(overlay: Overlay, wake: number): void {
     const message = got.message as ToWorker;
     if (message.kind === 'stop') overlay.engine.stop();
     else if (message.kind === 'ask') {
-      if (message.question === 'close') releaseAllHeld(overlay);
       say({ kind: 'state', state: stateOf(overlay) });
     }
   }
@@ -83,10 +85,11 @@ function stateOf(overlay: Overlay): WindowState {
 port.once('message', (message: ToWorker) => {
   if (message.kind !== 'serve') return;
   try {
-    serve(message.start);
+    say({ kind: 'ended', state: serve(message.start) });
   } catch (error) {
-    defect('the FUSE worker could not start', error);
+    defect('the FUSE worker failed', error);
+    close(message.start.device);
+    say({ kind: 'ended' });
   }
-  say({ kind: 'ended' });
   port.close();
 });

@@ -19,10 +19,7 @@ export interface WorkerStart {
   unreported: readonly string[];
 }
 
-export type ToWorker =
-  | { kind: 'ask'; question: 'status' | 'close' }
-  | { kind: 'serve'; start: WorkerStart }
-  | { kind: 'stop' };
+export type ToWorker = { kind: 'ask' } | { kind: 'serve'; start: WorkerStart } | { kind: 'stop' };
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -42,4 +39,5 @@ export type FromWorker =
   /** Notifications for the kernel, each to be written to the device by a thread that is not the worker's. */
   | { kind: 'notify'; messages: Uint8Array[] }
   | { kind: 'defect'; message: string }
-  | { kind: 'ended' };
+  /** The loop is over and held files are settled: the last account, if there ever was an overlay. */
+  | { kind: 'ended'; state?: WindowState };

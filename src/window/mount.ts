@@ -1,7 +1,113 @@
+/**
+ * `forget mount` and `forget unmount`: a window that every process sees. In the background it is served by a process
+ * of its own (daemon.ts), which is handed its settings and says when the mount is ready.
+ */
+import { spawn } from 'node:child_process';
+import { displayName } from '../sys/bytes.ts';
+import { listWindows, request } from './control.ts';
 import { Failure } from './failure.ts';
-export async function mountWindow(_s: unknown, _o: unknown): Promise<number> {
-  throw new Failure('not yet');
+import { explainNamespaceFailure, namespaceKind } from './namespace.ts';
+import { isId } from './registry.ts';
+import { serveMount } from './serve-mount.ts';
+import type { WindowSettings } from './settings.ts';
+import { clearMount, findForgetMounts } from './stale.ts';
+import { refuseUsed } from './users.ts';
+
+export interface MountOptions {
+  /** Byte string; the workspace itself for an in-place mount. */
+  mountpoint: string;
+  foreground: boolean;
+  force: boolean;
+  json: boolean;
 }
-export async function unmountWindow(_t: string, _o: unknown): Promise<void> {
-  throw new Failure('not yet');
+
+/** What the daemon is handed on its standard input, as one JSON text. */
+export interface DaemonStart {
+  settings: WindowSettings;
+  mountpoint: string;
+}
+
+/** What it says on its standard output, as one line of JSON. */
+export type DaemonAnswer = { ready: { id: string; pid: number }; notices: string[] } | { failure: string };
+
+/** Returns the exit code; throws a Failure with nothing mounted. */
+export async function mountWindow(settings: WindowSettings, options: MountOptions): Promise<number> {
+  if (!namespaceKind().mayMount) {
+    throw new Failure(
+      `forget mount shows the window to every process, and that takes root: run it with sudo, or use "forget exec -- COMMAND", which needs no root${process.getuid!() === 0 ? `; ${explainNamespaceFailure()[0]}` : ''}`,
+    );
+  }
+  const inPlace = options.mountpoint === settings.workspace;
+  const lines = inPlace ? refuseUsed(settings.workspace, { force: options.force }) : [];
+  say(lines);
+  if (options.foreground) {
+    return serveMount(settings, options.mountpoint, (id, notices) => {
+      say(notices);
+      announce(id, process.pid, options);
+    });
+  }
+  const { id, pid } = await startDaemon({ settings, mountpoint: options.mountpoint });
+  announce(id, pid, options);
+  return 0;
+}
+
+function say(lines: string[]): void {
+  if (lines.length > 0) process.stderr.write(`${lines.join('\n')}\n`);
+}
+
+function announce(id: string, pid: number, options: MountOptions): void {
+  const mountpoint = displayName(options.mountpoint);
+  if (options.json) process.stdout.write(`${JSON.stringify({ id, pid, mountpoint })}\n`);
+  else
+    process.stderr.write(
+      `forget: window ${id} is open at ${mountpoint}; "forget unmount ${mountpoint}" closes it\n`,
+    );
+}
+
+async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: number }> {
+  const child = spawn(process.execPath, [new URL('./daemon.cjs', import.meta.url).pathname], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  child.stdin.end(JSON.stringify(start));
+  let text = '';
+  child.stdout.setEncoding('utf8');
+  const line = await new Promise<string>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => reject(new Failure(`the mount's server ended (${signal ?? code})`)));
+    child.stdout.on('data', (chunk: string) => {
+      text += chunk;
+      if (text.includes('\n')) resolve(text);
+    });
+  });
+  child.removeAllListeners('exit');
+  child.stdout.destroy();
+  child.unref();
+  const answer = JSON.parse(line) as DaemonAnswer;
+  if ('failure' in answer) throw new Failure(answer.failure);
+  say(answer.notices);
+  return answer.ready;
+}
+
+/** `target` is an id or the byte string of a mount point. Prints what the window caught. Throws a Failure. */
+export async function unmountWindow(target: string, options: { force: boolean }): Promise<void> {
+  const shown = displayName(target);
+  const windows = await listWindows();
+  const window = windows.find((candidate) =>
+    isId(target) ? candidate.id === target : candidate.kind === 'mount' && candidate.mountpoint === shown,
+  );
+  if (window) {
+    const { lines } = await request(window.id, 'unmount', { force: options.force });
+    say(lines);
+    return;
+  }
+  const mount = isId(target)
+    ? undefined
+    : (await findForgetMounts()).find((one) => one.mountpoint === target);
+  if (!mount) throw new Failure(`${shown} is no window of yours; "forget status" lists those there are`);
+  if (mount.state === 'alive') throw new Failure(`${shown} is another user's window, or a container's`);
+  const why = await clearMount(target);
+  if (why) throw new Failure(`${shown} is a mount whose server is gone, and it could not be removed: ${why}`);
+  say([`forget: ${shown} was a mount whose server is gone; it is removed`]);
 }

@@ -3,7 +3,6 @@
  * could be guessed back into content. docs/report.md describes the JSON.
  */
 import type { PathRecord } from '../overlay/ledger.ts';
-import { displayName } from '../sys/bytes.ts';
 import type { Leftover } from './leftovers.ts';
 import type { WindowState } from './messages.ts';
 import { formatSize } from './size.ts';
@@ -88,7 +87,7 @@ function describe(record: PathRecord): string {
 }
 
 function programs(record: PathRecord): string {
-  const shown = record.programs.slice(0, 3).map(({ command, pid }) => `${displayName(command)} ${pid}`);
+  const shown = record.programs.slice(0, 3).map(({ command, pid }) => `${command} ${pid}`);
   if (record.programs.length > 3) shown.push('...');
   return shown.length > 0 ? `  (${shown.join(', ')})` : '';
 }

@@ -19,8 +19,8 @@ const one = Buffer.alloc(8);
 one.writeBigUInt64LE(1n);
 
 export class Server {
-  /** Settles when the loop has ended, for whatever reason; with the defects that the worker reported. */
-  readonly ended: Promise<void>;
+  /** Settles when the loop has ended, for whatever reason: with the last state, unless the worker failed. */
+  readonly ended: Promise<WindowState | undefined>;
   readonly defects: string[] = [];
   private readonly worker: Worker;
   private readonly wake: number;
@@ -36,7 +36,7 @@ export class Server {
     if (this.wake < 0) throw new SysError(errno(), 'making an eventfd');
     this.worker = takeWorker();
     let nowServing: () => void = () => {};
-    let nowEnded: () => void = () => {};
+    let nowEnded: (state?: WindowState) => void = () => {};
     this.serving = new Promise((resolve) => {
       nowServing = resolve;
     });
@@ -45,7 +45,7 @@ export class Server {
     });
     this.worker.on('message', (message: FromWorker) => {
       if (message.kind === 'serving') nowServing();
-      else if (message.kind === 'ended') nowEnded();
+      else if (message.kind === 'ended') nowEnded(message.state);
       else if (message.kind === 'defect') this.defects.push(message.message);
       else if (message.kind === 'state') this.questions.shift()?.(message.state);
       else this.notify(message.messages);
@@ -72,25 +72,32 @@ export class Server {
     }
   }
 
-  /** `close` settles held files first. Throws a Failure when no answer comes. */
-  async ask(question: 'status' | 'close'): Promise<WindowState> {
+  /** Throws a Failure when no answer comes. */
+  async state(): Promise<WindowState> {
     const answer = new Promise<WindowState>((resolve) => this.questions.push(resolve));
-    this.send({ kind: 'ask', question });
-    const state = await within(ANSWER_MS, Promise.race([answer, this.ended.then(() => undefined)]));
-    if (state === LATE || state === undefined) {
-      throw new Failure(
-        `the filesystem gave no account: ${this.defects.join('\n') || 'its worker does not answer'}`,
-      );
-    }
+    this.send({ kind: 'ask' });
+    const state = await within(ANSWER_MS, Promise.race([answer, this.ended]));
+    if (state === LATE || state === undefined) throw new Failure(this.silence());
     return state;
   }
 
-  /** Ends the loop, and with it the connection. */
+  /** The last state, once the mount is gone. Throws a Failure when none comes. */
+  async lastState(): Promise<WindowState> {
+    const state = await within(ANSWER_MS, this.ended);
+    if (state === LATE || state === undefined) throw new Failure(this.silence());
+    return state;
+  }
+
+  /** Ends the loop, and with it the connection, if it still runs. */
   async stop(): Promise<void> {
     this.send({ kind: 'stop' });
     await within(ANSWER_MS, this.ended);
     await within(ANSWER_MS, this.worker.terminate());
     close(this.wake);
+  }
+
+  private silence(): string {
+    return `the filesystem gave no account: ${this.defects.join('\n') || 'its worker does not answer'}`;
   }
 
   private send(message: ToWorker): void {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -176,11 +176,9 @@ test('requests that are no JSON, unknown or endless are refused, and the window 
   });
 });
 
-test(
-  'the socket of a window that was killed is removed, and a stopped window is named, not waited for',
-  limit,
-  async () => {
-    const script = `
+/** A window of another process, for killing. */
+async function withOtherWindow(use: (id: string, child: ChildProcess) => Promise<void>): Promise<void> {
+  const script = `
     const { serveControl } = await import(${JSON.stringify(join(checkout, 'src/window/control.ts'))});
     const { newId } = await import(${JSON.stringify(join(checkout, 'src/window/registry.ts'))});
     const id = newId();
@@ -188,13 +186,23 @@ test(
     console.log(id);
     setInterval(() => {}, 1000);
   `;
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-      cwd: checkout,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    try {
-      const [line] = (await once(child.stdout, 'data')) as [Buffer];
-      const id = line.toString().trim();
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    cwd: checkout,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    await use(line.toString().trim(), child);
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+test(
+  'a stopped window is named and not waited for, and once killed its socket is removed',
+  limit,
+  async () => {
+    await withOtherWindow(async (id, child) => {
       child.kill('SIGSTOP');
       const silent: string[] = [];
       await listWindows((name) => silent.push(name));
@@ -205,11 +213,18 @@ test(
       await once(child, 'exit');
       await listWindows((name) => assert.notEqual(name, id));
       assert.equal(socketOf(id), undefined);
-    } finally {
-      child.kill('SIGKILL');
-    }
+    });
   },
 );
+
+test('the next window that opens removes the socket of one that was killed', limit, async () => {
+  await withOtherWindow(async (id, child) => {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    assert.ok(socketOf(id));
+    await withWindow(async () => assert.equal(socketOf(id), undefined));
+  });
+});
 
 test('a directory for sockets that is a link, or open to others, is not trusted', limit, () => {
   const top = temporaryDirectory('registry', users[0]!);

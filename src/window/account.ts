@@ -1,0 +1,65 @@
+/** From a window that has closed to its report. */
+import { writeFileSync } from 'node:fs';
+import { displayName } from '../sys/bytes.ts';
+import type { WindowState } from './messages.ts';
+import type { WindowReport } from './report.ts';
+import type { WindowSettings } from './settings.ts';
+import type { Window } from './window.ts';
+
+const NOTHING: Omit<WindowState, 'upper'> = {
+  caught: { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 },
+  paths: [],
+  moved: [],
+  errors: [],
+  requests: {},
+  nodes: 0,
+  descriptors: 0,
+};
+
+/**
+ * Waits for the last state of a window whose mount is gone, and makes the report of it. `started` is when it became
+ * usable, in ms since the epoch. What is `own` to `exec` or `mount` comes on top.
+ */
+export async function account(
+  window: Window,
+  settings: WindowSettings,
+  started: number,
+  own: Pick<WindowReport, 'kind'> & Partial<WindowReport>,
+): Promise<WindowReport> {
+  const { defects } = window.server;
+  let state: WindowState;
+  try {
+    state = await window.server.lastState();
+  } catch (error) {
+    defects.push((error as Error).message);
+    state = { ...NOTHING, upper: { used: 0, limit: settings.upperSize, noswap: false } };
+  }
+  const closed = new Date();
+  return {
+    version: 1,
+    workspace: displayName(settings.workspace),
+    opened: window.opened.toISOString(),
+    closed: closed.toISOString(),
+    times: { start: started - window.opened.getTime(), open: closed.getTime() - started },
+    upper: state.upper,
+    protected: state.paths,
+    totals: state.caught,
+    moved: state.moved,
+    errors: state.errors,
+    leftovers: [],
+    tracked: window.tracked.paths.map(displayName),
+    requests: state.requests,
+    defects,
+    ...own,
+  };
+}
+
+/** Returns a line for the person when it could not be written. After the window: it may stand in the workspace. */
+export function writeReport(path: string, report: WindowReport): string | undefined {
+  try {
+    writeFileSync(Buffer.from(path, 'latin1'), `${JSON.stringify(report, null, 2)}\n`);
+    return undefined;
+  } catch (error) {
+    return `forget: the report could not be written to ${displayName(path)}: ${(error as Error).message}`;
+  }
+}

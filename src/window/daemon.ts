@@ -1,0 +1,23 @@
+/** The background process of `forget mount`: settings in, one line out, and then the mount until it is gone. */
+import { closeSync, readFileSync, writeSync } from 'node:fs';
+import type { DaemonAnswer, DaemonStart } from './mount.ts';
+import { serveMount } from './serve-mount.ts';
+
+function answer(what: DaemonAnswer): void {
+  writeSync(1, `${JSON.stringify(what)}\n`);
+  closeSync(1);
+}
+
+async function run(): Promise<number> {
+  const { settings, mountpoint } = JSON.parse(readFileSync(0, 'utf8')) as DaemonStart;
+  try {
+    return await serveMount(settings, mountpoint, (id, notices) => {
+      answer({ ready: { id, pid: process.pid }, notices });
+    });
+  } catch (error) {
+    answer({ failure: error instanceof Error ? error.message : String(error) });
+    return 125;
+  }
+}
+
+void run().then((code) => process.exit(code));

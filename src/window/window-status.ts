@@ -1,0 +1,21 @@
+/** What a window says of itself while it is open. */
+import type { WindowStatus } from './control.ts';
+import type { Window } from './window.ts';
+
+/** All but what `exec` and `mount` know: the id, the kind, the place. Throws a Failure when the worker is silent. */
+export async function statusOf(
+  window: Window,
+  workspace: string,
+): Promise<Omit<WindowStatus, 'id' | 'kind' | 'mountpoint' | 'namespace'>> {
+  const state = await window.server.state();
+  return {
+    pid: process.pid,
+    workspace,
+    since: window.opened.toISOString(),
+    caught: state.caught,
+    upper: state.upper,
+    requests: state.requests,
+    memory: { rss: process.memoryUsage.rss(), nodes: state.nodes, descriptors: state.descriptors },
+    user: process.getuid!() === 0 ? 'root' : 'user',
+  };
+}
