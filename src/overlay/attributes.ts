@@ -22,6 +22,7 @@ import { copyUp } from './copy-up.ts';
 import { attrValidity } from './lookup.ts';
 import type { Node } from './node.ts';
 import type { Overlay } from './overlay.ts';
+import { guardLink } from './protected-links.ts';
 
 const TWO_32 = 2 ** 32;
 const UNCHANGED = 0xffffffff;
@@ -91,7 +92,7 @@ export function setattr(o: Overlay, id: number, args: SetAttr, reply: Reply): nu
   if (error) return error;
   error = o.statNode(node, st);
   if (error) return error;
-  if (node.inUpper && !node.held) noteChange(o, node);
+  if (node.inUpper && !node.held && node.link) noteChange(o, node);
   reply.putAttrOut(attrValidity(o, node, st), st);
   return 0;
 }
@@ -203,6 +204,7 @@ export function readlink(o: Overlay, id: number, reply: Reply): number {
   const target = readTarget(o, node);
   if (typeof target === 'number') return target;
   reply.putBytes(target);
+  if (node.protected && !node.inUpper) return guardLink(o, node, target.latin1Slice(0, target.length));
   return 0;
 }
 

@@ -83,7 +83,7 @@ export function write(
   if (!node.inUpper) noticeOwnWrite(o, node, fd, append ? offset + written : undefined);
   if (node.held) {
     if (isTooBigToHold(o, fd)) releaseHeld(o, node, 'it grew past what is held');
-  } else if (node.inUpper) {
+  } else if (node.inUpper && node.link) {
     o.ledger.note(o.pathOf(node), caller.pid).written += written;
   }
   reply.putU32(written);

@@ -30,6 +30,8 @@ import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
 
 export interface OverlayOptions {
+  /** Where the view's root stands: a byte string, absolute. */
+  rootPath: string;
   /** The lower: an `O_PATH` descriptor of its root directory. */
   lower: number;
   upper: Upper;
@@ -57,6 +59,9 @@ export interface Notifier {
 
 export class Overlay {
   readonly rules: Rules;
+  readonly rootPath: string;
+  /** Paths that protected symlinks lead to; what is below them is protected as well. */
+  private readonly linked: string[] = [];
   readonly upper: Upper;
   readonly hide: boolean;
   readonly readonly: boolean;
@@ -78,6 +83,7 @@ export class Overlay {
 
   constructor(options: OverlayOptions) {
     this.rules = options.rules;
+    this.rootPath = options.rootPath;
     this.upper = options.upper;
     this.hide = options.hide;
     this.readonly = options.readonly;
@@ -136,9 +142,18 @@ export class Overlay {
     return pathOf(node, this.root) ?? '(unlinked)';
   }
 
+  protects(path: string): boolean {
+    if (this.rules.protects(path)) return true;
+    return this.linked.some((root) => path === root || (path.startsWith(root) && path[root.length] === '/'));
+  }
+
+  protectBelow(path: string): void {
+    this.linked.push(path);
+  }
+
   isProtectedName(parent: Node, name: string): boolean {
     const path = this.path(parent, name);
-    return path !== undefined && this.rules.protects(path);
+    return path !== undefined && this.protects(path);
   }
 
   /**
@@ -149,7 +164,7 @@ export class Overlay {
     const path = this.path(parent, name);
     if (path === undefined) throw new SysError(ENOENT, 'creating in a removed directory');
     if (this.fixed.has(path)) throw new SysError(EROFS, path);
-    if (this.rules.protects(path)) {
+    if (this.protects(path)) {
       if (this.readonly) throw new SysError(EROFS, path);
       return 'upper';
     }

@@ -18,7 +18,7 @@ export function protectedInLowerBelow(o: Overlay, dir: Node, path: string): bool
     const error = eachLowerEntry(o, node, (name, _ino, type) => {
       if (++seen > MOST_ENTRIES) throw new SysError(EXDEV, 'renaming a large directory');
       if (found) return;
-      if (o.rules.protects(`${at}/${name}`)) found = true;
+      if (o.protects(`${at}/${name}`)) found = true;
       else if (type === DT_DIR) directories.push(name);
     });
     if (error) throw new SysError(error, `reading ${at}`);

@@ -36,13 +36,13 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
   const launcher = findLauncher();
   const kind = namespaceKind();
   privateMountNamespace();
-  const window = new Window(settings);
+  const window = new Window(settings, settings.workspace);
   const id = newId();
   const notice = window.trackedNotice();
   if (notice && !settings.quiet) say([notice]);
   let running: RunningCommand | undefined;
   try {
-    await window.mount(settings.workspace);
+    await window.mount();
     selfTest(window.canary, settings.workspace, window.lower, settings.readonly);
     running = startCommand(
       {

@@ -27,6 +27,7 @@ function defect(message: string, error?: unknown): void {
 /** Returns the window's last state when the mount is gone. */
 function serve(start: WorkerStart): WindowState {
   const overlay = new Overlay({
+    rootPath: start.rootPath,
     lower: start.lower,
     upper: new Upper(start.upper),
     rules: compileRules(start.rules, { ignoreCase: start.ignoreCase }),

@@ -5,6 +5,8 @@ import type { RuleLine } from '../overlay/rules.ts';
 /** What the worker serves. Descriptors belong to the whole process. */
 export interface WorkerStart {
   device: number;
+  /** Where the view stands: a byte string, absolute. */
+  rootPath: string;
   /** `O_PATH` on the root of the lower. */
   lower: number;
   upper: { fd: number; noswap: boolean };

@@ -27,10 +27,10 @@ export async function serveMount(
   process.chdir('/');
   const id = newId();
   const registry = openRegistry();
-  const window = new Window(settings);
+  const window = new Window(settings, mountpoint);
   let guardian: { dismiss(): void } | undefined;
   try {
-    await window.mount(mountpoint);
+    await window.mount();
     guardian = startGuardian(mountpoint);
     selfTest(window.canary, mountpoint, window.lower, settings.readonly);
     const started = Date.now();

@@ -11,6 +11,7 @@ import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts'
 import { SysError } from '../sys/errno.ts';
 import { close, errno, open } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
+import { linkedRules } from './linked-rules.ts';
 import type { WorkerStart } from './messages.ts';
 import { type Canary, newCanary } from './self-test.ts';
 import { Server } from './server.ts';
@@ -26,13 +27,15 @@ export class Window {
   readonly server = new Server();
   private readonly start: Omit<WorkerStart, 'wake'>;
   readonly tracked: { paths: string[]; more: number };
+  private readonly mountpoint: string;
   private readonly device: number;
   private readonly rootMode: number;
 
   /** Makes everything but the mount. Throws SysError, RuleError or Failure, with nothing left behind. */
-  constructor(settings: WindowSettings) {
+  constructor(settings: WindowSettings, mountpoint: string) {
+    this.mountpoint = mountpoint;
     this.canary = newCanary();
-    const rules = [...settings.rules, this.canary.rule];
+    const rules = [...settings.rules, ...linkedRules(settings), this.canary.rule];
     const compiled = compileRules(rules, { ignoreCase: settings.ignoreCase });
     this.lower = open(cstring(settings.workspace), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (this.lower < 0) throw new SysError(errno(), `opening ${displayName(settings.workspace)}`);
@@ -43,6 +46,7 @@ export class Window {
     this.device = openDevice();
     this.start = {
       device: this.device,
+      rootPath: mountpoint,
       lower: this.lower,
       upper: makeUpper(settings.upperSize),
       rules,
@@ -56,8 +60,8 @@ export class Window {
   }
 
   /** Mounts, and serves from then on. */
-  async mount(mountpoint: string): Promise<void> {
-    mountDevice(this.device, mountpoint, mountFlagsOf(this.lower), this.rootMode);
+  async mount(): Promise<void> {
+    mountDevice(this.device, this.mountpoint, mountFlagsOf(this.lower), this.rootMode);
     await this.server.serve(this.start);
   }
 

@@ -6,16 +6,22 @@ import { withWorkspace } from './window.ts';
 
 const LIMIT: Record<User, number> = { root: 2, ordinary: 3 };
 
-withWorkspace('an empty command takes at most twice the time of an empty Node program as root, three times as a user', async (workspace) => {
-  // The least of several, taken in turns: what others do on the machine only ever adds.
-  const bare: number[] = [];
-  const window: number[] = [];
-  for (let round = 0; round < 12; round++) {
-    bare.push((await plainExec(workspace, ['node', '-e', '0'])).milliseconds);
-    const run = await forgetExec(workspace, ['true']);
-    assert.equal(run.code, 0, run.stderr);
-    window.push(run.milliseconds);
-  }
-  const [empty, opened] = [Math.min(...bare), Math.min(...window)];
-  assert.ok(opened <= LIMIT[workspace.user] * empty, `${opened.toFixed(1)} ms against ${empty.toFixed(1)} ms`);
-});
+withWorkspace(
+  'an empty command takes at most twice the time of an empty Node program as root, three times as a user',
+  async (workspace) => {
+    // The least of several, taken in turns: what others do on the machine only ever adds.
+    const bare: number[] = [];
+    const window: number[] = [];
+    for (let round = 0; round < 12; round++) {
+      bare.push((await plainExec(workspace, ['node', '-e', '0'])).milliseconds);
+      const run = await forgetExec(workspace, ['true']);
+      assert.equal(run.code, 0, run.stderr);
+      window.push(run.milliseconds);
+    }
+    const [empty, opened] = [Math.min(...bare), Math.min(...window)];
+    assert.ok(
+      opened <= LIMIT[workspace.user] * empty,
+      `${opened.toFixed(1)} ms against ${empty.toFixed(1)} ms`,
+    );
+  },
+);

@@ -1,6 +1,15 @@
 // The harness is what says that forget keeps its promises, so it must notice when it does not.
 import assert from 'node:assert/strict';
-import { appendFileSync, chmodSync, linkSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  linkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { disposeWorkspace, makeWorkspace, plainExec, protectedDifferences } from './forget.ts';
@@ -18,14 +27,22 @@ const changes: [string, (path: string) => void, RegExp][] = [
   ['a new name', (path) => writeFileSync(join(path, 'logs/a.jsonl.tmp1'), ''), /only in the second/],
   ['a deletion', (path) => rmSync(join(path, 'memory/empty.md')), /only in the first/],
   ['a new link', (path) => linkSync(join(path, 'MEMORY.md'), join(path, 'src/link')), /nlink/],
-  ['another symlink', (path) => {
-    rmSync(join(path, 'memory/link-to-old'));
-    symlinkSync('big.bin', join(path, 'memory/link-to-old'));
-  }, /target/],
-  ['the same bytes under another inode', (path) => {
-    writeFileSync(join(path, 'x'), '- index of memory\n- [old](memory/old.md)\n');
-    renameSync(join(path, 'x'), join(path, 'MEMORY.md'));
-  }, /ino/],
+  [
+    'another symlink',
+    (path) => {
+      rmSync(join(path, 'memory/link-to-old'));
+      symlinkSync('big.bin', join(path, 'memory/link-to-old'));
+    },
+    /target/,
+  ],
+  [
+    'the same bytes under another inode',
+    (path) => {
+      writeFileSync(join(path, 'x'), '- index of memory\n- [old](memory/old.md)\n');
+      renameSync(join(path, 'x'), join(path, 'MEMORY.md'));
+    },
+    /ino/,
+  ],
 ];
 for (const [what, change, told] of changes) {
   test(`the comparison of the lower notices ${what}`, { timeout: 30_000 }, async () => {
@@ -40,12 +57,21 @@ for (const [what, change, told] of changes) {
   });
 }
 
-test('two copies of a workspace are equal, and a broken hard link or attribute shows', { timeout: 30_000 }, async () => {
+test('two copies of a workspace are equal, and a broken hard link or attribute shows', {
+  timeout: 30_000,
+}, async () => {
   const [one, two] = [makeWorkspace(user), makeWorkspace(user)];
   try {
     assert.deepEqual(equalityDifferences(one.before, two.before), []);
-    await plainExec(two, ['sh', '-c', 'cp -p src/lib/util.py x; mv x src/lib/util.py; setfattr -n user.x -v y README.md']);
-    const found = equalityDifferences(part(one.before, (path) => path !== ''), snapshot(two.path)).join('\n');
+    await plainExec(two, [
+      'sh',
+      '-c',
+      'cp -p src/lib/util.py x; mv x src/lib/util.py; setfattr -n user.x -v y README.md',
+    ]);
+    const found = equalityDifferences(
+      part(one.before, (path) => path !== ''),
+      snapshot(two.path),
+    ).join('\n');
     assert.match(found, /links only in the first: .*util-again/);
     assert.match(found, /README.md.*xattrs/);
   } finally {
@@ -54,10 +80,15 @@ test('two copies of a workspace are equal, and a broken hard link or attribute s
   }
 });
 
-test('a program that hangs fails with its name and the place where it waits, and is ended', { timeout: 30_000 }, async () => {
+test('a program that hangs fails with its name and the place where it waits, and is ended', {
+  timeout: 30_000,
+}, async () => {
   const workspace = makeWorkspace(user, { empty: true });
   try {
-    await assert.rejects(plainExec(workspace, ['sh', '-c', 'sleep 47 & sleep 48'], { timeout: 500 }), /hung for 500 ms[^]*sleep 47[^]*sleep/);
+    await assert.rejects(
+      plainExec(workspace, ['sh', '-c', 'sleep 47 & sleep 48'], { timeout: 500 }),
+      /hung for 500 ms[\s\S]*sleep 47[\s\S]*sleep/,
+    );
     assert.deepEqual(workspace.marks.flatMap(markedProcesses), []);
   } finally {
     await disposeWorkspace(workspace);
@@ -65,8 +96,34 @@ test('a program that hangs fails with its name and the place where it waits, and
 });
 
 test('the hand-written predicate says of well-known names what DESIGN 3 says', () => {
-  const yes = ['memory', 'memory/a', 'memory/.h/a\nb', 'x/a.jsonl', 'a.jsonl.zst', 'd.jsonl/x', '.a.jsonl.swp', 'DELIVERABLES.md', 'a/DELIVERABLES.md.tmp-1', 'MEMORY.md~', '\xff.jsonl'];
-  const no = ['', 'memory.py', 'src/memory/x', 'MEMORY/x', 'a.JSONL', 'docs/MEMORY.md', '.git/refs/heads/x.jsonl', 'jsonl', 'a.jsonlx', 'README.md'];
-  assert.deepEqual(yes.filter((path) => !isProtectedByDefault(path)), []);
+  const yes = [
+    'memory',
+    'memory/a',
+    'memory/.h/a\nb',
+    'x/a.jsonl',
+    'a.jsonl.zst',
+    'd.jsonl/x',
+    '.a.jsonl.swp',
+    'DELIVERABLES.md',
+    'a/DELIVERABLES.md.tmp-1',
+    'MEMORY.md~',
+    '\xff.jsonl',
+  ];
+  const no = [
+    '',
+    'memory.py',
+    'src/memory/x',
+    'MEMORY/x',
+    'a.JSONL',
+    'docs/MEMORY.md',
+    '.git/refs/heads/x.jsonl',
+    'jsonl',
+    'a.jsonlx',
+    'README.md',
+  ];
+  assert.deepEqual(
+    yes.filter((path) => !isProtectedByDefault(path)),
+    [],
+  );
   assert.deepEqual(no.filter(isProtectedByDefault), []);
 });
