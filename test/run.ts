@@ -30,11 +30,13 @@ function filesBelow(directory: string, ending: RegExp): string[] {
     .sort();
 }
 
+function newest(paths: readonly string[]): number {
+  return Math.max(0, ...paths.map((path) => statSync(join(checkout, path)).mtimeMs));
+}
+
 function buildIfStale(): void {
-  const built = join(checkout, 'dist/forget.cjs');
-  const sources = [...filesBelow('src', /\.ts$/), 'scripts/build.mjs', 'package.json'];
-  const newest = Math.max(...sources.map((path) => statSync(join(checkout, path)).mtimeMs));
-  if (existsSync(built) && statSync(built).mtimeMs > newest) return;
+  const built = existsSync(join(checkout, 'dist')) ? newest(filesBelow('dist', /\.[cm]js$/)) : 0;
+  if (built > newest([...filesBelow('src', /\.ts$/), 'scripts/build.mjs', 'package.json'])) return;
   const { status } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: checkout, stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -83,7 +83,7 @@ export function dispatch(
       setAttr.mode = request.u32(17);
       setAttr.uid = request.u32(19);
       setAttr.gid = request.u32(20);
-      return handler.setattr(node, setAttr, reply);
+      return handler.setattr(node, setAttr, caller, reply);
     case Op.READLINK:
       return handler.readlink(node, reply);
     case Op.SYMLINK: {

@@ -38,7 +38,7 @@ export interface Handler {
   forget(node: number, count: number): void;
   getattr(node: number, reply: Reply): number;
   statx(node: number, reply: Reply): number;
-  setattr(node: number, args: SetAttr, reply: Reply): number;
+  setattr(node: number, args: SetAttr, caller: Caller, reply: Reply): number;
   readlink(node: number, reply: Reply): number;
   symlink(parent: number, name: string, target: string, caller: Caller, reply: Reply): number;
   mknod(parent: number, name: string, mode: number, rdev: number, caller: Caller, reply: Reply): number;

@@ -1,6 +1,6 @@
 /** GETATTR, STATX, SETATTR, READLINK, STATFS. */
 import { Fattr } from '../fuse/abi.ts';
-import type { SetAttr } from '../fuse/handler.ts';
+import type { Caller, SetAttr } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
 import { scratchCstring } from '../sys/bytes.ts';
 import {
@@ -73,7 +73,7 @@ export function magicPath(o: Overlay, node: Node, slot: 0 | 1 = 0): Buffer | num
   return fd < 0 ? -fd : scratchCstring(`/proc/self/fd/${fd}`, slot);
 }
 
-export function setattr(o: Overlay, id: number, args: SetAttr, reply: Reply): number {
+export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, reply: Reply): number {
   const node = o.node(id);
   if (!node) return ESTALE;
   const refused = o.refuseChange(node);
@@ -92,14 +92,9 @@ export function setattr(o: Overlay, id: number, args: SetAttr, reply: Reply): nu
   if (error) return error;
   error = o.statNode(node, st);
   if (error) return error;
-  if (node.inUpper && !node.held && node.link) noteChange(o, node);
+  if (node.inUpper && !node.held && node.link) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
   reply.putAttrOut(attrValidity(o, node, st), st);
   return 0;
-}
-
-/** SETATTR has no process to name when the kernel sends it for a descriptor, so the report goes without. */
-function noteChange(o: Overlay, node: Node): void {
-  o.ledger.note(o.pathOf(node), 0).changed = true;
 }
 
 function truncate(o: Overlay, node: Node, args: SetAttr): number {

@@ -3,6 +3,7 @@
  * the same `st_ino`. Up to `INLINE_BYTES` at once; a larger one in slices between requests, while whoever needs
  * it waits and everybody else is served.
  */
+import { encodeDevice } from '../fuse/reply.ts';
 import { cstring, scratchCstring } from '../sys/bytes.ts';
 import {
   AT_EMPTY_PATH,
@@ -73,7 +74,7 @@ function copyUpAlone(o: Overlay, node: Node, keep: number): number {
     target = read.latin1Slice(0, read.length);
   }
   o.actAsSelf();
-  const rdev = (st.rdevMajor << 8) | st.rdevMinor;
+  const rdev = encodeDevice(st.rdevMajor, st.rdevMinor);
   const object = o.upper.make(node.type | 0o600, rdev, target);
   if (object < 0) return upperError(o, node, -object);
   if (node.isRegular) {

@@ -1,6 +1,5 @@
 /** The merged view as the engine's handler: each request goes to the file that is named after it. */
-import type { Caller, Handler, SetAttr } from '../fuse/handler.ts';
-import type { Reply } from '../fuse/reply.ts';
+import type { Handler } from '../fuse/handler.ts';
 import { getattr, readlink, setattr, statfs } from './attributes.ts';
 import { copyFileRange, fallocate, fsync, lseek, read, write } from './content.ts';
 import { mkdir, mknod, symlink, tmpfile } from './create.ts';
@@ -18,7 +17,7 @@ export function handlerOf(o: Overlay): Handler {
     forget: (node, count) => forget(o, node, count),
     getattr: (node, reply) => getattr(o, node, reply, false),
     statx: (node, reply) => getattr(o, node, reply, true),
-    setattr: (node: number, args: SetAttr, reply: Reply) => setattr(o, node, args, reply),
+    setattr: (node, args, caller, reply) => setattr(o, node, args, caller, reply),
     readlink: (node, reply) => readlink(o, node, reply),
     symlink: (parent, name, target, caller, reply) => symlink(o, parent, name, target, caller, reply),
     mknod: (parent, name, mode, rdev, caller, reply) => mknod(o, parent, name, mode, rdev, caller, reply),
@@ -37,10 +36,10 @@ export function handlerOf(o: Overlay): Handler {
       copyFileRange(o, source, sourceOffset, target, targetOffset, length, caller, reply),
     fsync: (node, dataOnly) => fsync(o, node, dataOnly),
     statfs: (node, reply) => statfs(o, node, reply),
-    setxattr: (node, name, value, flags, caller: Caller) => setxattr(o, node, name, value, flags, caller.pid),
+    setxattr: (node, name, value, flags, caller) => setxattr(o, node, name, value, flags, caller.pid),
     getxattr: (node, name, size, reply) => getxattr(o, node, name, size, reply),
     listxattr: (node, size, reply) => listxattr(o, node, size, reply),
-    removexattr: (node, name, caller: Caller) => removexattr(o, node, name, caller.pid),
+    removexattr: (node, name, caller) => removexattr(o, node, name, caller.pid),
     readdir: (node, cookie, size, plus, reply) => readdir(o, node, cookie, size, plus, reply),
   };
 }

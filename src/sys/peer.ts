@@ -1,4 +1,5 @@
-/** Who is at the other end of a Unix socket, as the kernel recorded it at connect (unix(7), SO_PEERCRED). */
+/** Who is at the other end of a Unix socket, as the kernel recorded it at connect and listen (unix(7), SO_PEERCRED). */
+import { readFileSync } from 'node:fs';
 import koffi from 'koffi';
 import { errno } from './libc.ts';
 
@@ -13,10 +14,12 @@ const getsockopt: (fd: number, level: number, name: number, value: Buffer, lengt
 export interface Peer {
   /** As this process's pid namespace numbers it; 0 for a process outside that. */
   pid: number;
-  /** As this process's user namespace maps it; the overflow uid (65534) for one without a mapping. */
-  uid: number;
-  gid: number;
+  /** Effective, as this process's user namespace maps it; undefined for one without a mapping. */
+  uid: number | undefined;
 }
+
+/** What the kernel says for a uid without a mapping (the default of kernel.overflowuid), and a user of its own: nobody. */
+const OVERFLOW_UID = 65534;
 
 /** The peer of a connected Unix socket, or a negative errno. */
 export function peerOf(fd: number): Peer | number {
@@ -24,5 +27,11 @@ export function peerOf(fd: number): Peer | number {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(ucred.length);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ucred, length) < 0) return -errno();
-  return { pid: ucred.readInt32LE(0), uid: ucred.readUInt32LE(4), gid: ucred.readUInt32LE(8) };
+  const uid = ucred.readUInt32LE(4);
+  return { pid: ucred.readInt32LE(0), uid: uid === OVERFLOW_UID && !everyUidIsMapped() ? undefined : uid };
+}
+
+/** As in the machine's own user namespace. Elsewhere nobody and an unmapped uid look the same. */
+function everyUidIsMapped(): boolean {
+  return /^\s*0\s+0\s+4294967295$/m.test(readFileSync('/proc/self/uid_map', 'latin1'));
 }

@@ -34,6 +34,34 @@ touch src/${name}.seen; for i in $(seq 200); do [ -e src/a.seen ] && [ -e src/b.
   },
 );
 
+// E3
+withWorkspace(
+  'windows that close out of order lose nothing, and writes after them are real',
+  async (workspace) => {
+    const wait = (file: string) => `for i in $(seq 400); do [ -e ../${file} ] && break; sleep 0.02; done`;
+    const first = forgetExec(workspace, [
+      'sh',
+      '-c',
+      `echo a >> memory/old.md; touch ../a; ${wait('b')}; tail -n 1 memory/old.md`,
+    ]);
+    const second = forgetExec(workspace, [
+      'sh',
+      '-c',
+      `${wait('a')}; echo b >> memory/old.md; touch ../b; ${wait('closed')}; tail -n 1 memory/old.md; echo real > src/after.txt`,
+    ]);
+    assert.equal((await first).stdout, 'a\n');
+    writeFileSync(join(workspace.top, 'closed'), '');
+    assert.equal((await second).stdout, 'b\n');
+    assert.deepEqual(protectedDifferences(workspace), []);
+    assert.equal(readFileSync(join(workspace.path, 'src/after.txt'), 'utf8'), 'real\n');
+    appendFileSync(join(workspace.path, 'memory/old.md'), 'real\n');
+    assert.equal(
+      readFileSync(join(workspace.path, 'memory/old.md'), 'utf8'),
+      '# What I know\n\nAda prefers tabs.\nreal\n',
+    );
+  },
+);
+
 withWorkspace(
   'a window inside a window is refused in one line, or nests without a leak',
   async (workspace) => {

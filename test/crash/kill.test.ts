@@ -159,3 +159,46 @@ for (const user of users) {
     });
   }
 }
+
+// E8
+for (const user of users) {
+  test(`forget killed between an atomic write and its rename leaves no temporary file, as ${user}`, {
+    timeout: 60_000,
+  }, async () => {
+    const workspace = makeWorkspace(user);
+    let mark = '';
+    try {
+      const names = [
+        '.mem_x9.tmp',
+        'DELIVERABLES.md.4711.0b5f1c1e-6a54-4a0c-9d3c-0f2f4f6f8a10.tmp',
+        '.DELIVERABLES.md.new_1700000000_x7k.tmp',
+        'memory/old.md.tmp',
+        'logs/a.jsonl.tmp-4711',
+      ];
+      const program = `
+import os, sys, time
+for name in sys.argv[1:]:
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.write(fd, b"secret")
+    os.fsync(fd)
+os.fsync(os.open(".", os.O_RDONLY))
+open("../ready", "w").close()
+time.sleep(60)`;
+      const ended = forgetExec(workspace, ['python3', '-c', program, ...names], {
+        timeout: 30_000,
+        started: (_pid, given) => {
+          mark = given;
+        },
+      });
+      for (let i = 0; i < 500 && !existsSync(join(workspace.top, 'ready')); i++) await delay(10);
+      assert.ok(existsSync(join(workspace.top, 'ready')));
+      for (const pid of victims(mark, 'forget')) process.kill(pid, 'SIGKILL');
+      await ended;
+      assert.deepEqual(await untilGone(mark), []);
+      assert.deepEqual([...snapshot(workspace.path).keys()], [...workspace.before.keys()]);
+      assert.deepEqual(protectedDifferences(workspace), []);
+    } finally {
+      await disposeWorkspace(workspace);
+    }
+  });
+}

@@ -11,47 +11,51 @@ import { type CommandSpec, findCommand, findLauncher, startCommand } from '../..
 import { endLeftovers, mountNamespace } from '../../src/window/leftovers.ts';
 import { privateMountNamespace } from '../../src/window/namespace.ts';
 
-const args = rawArguments();
-const split = args.indexOf('--');
-const option = (name: string): string | undefined =>
-  args
-    .slice(0, split)
-    .find((word) => word.startsWith(`--${name}`))
-    ?.slice(name.length + 3);
-const argv = args.slice(split + 1);
-const cwd = currentDirectory();
-const found = findCommand(argv[0]!, process.env.PATH && bytesOf(process.env.PATH), cwd);
-if ('code' in found) {
-  writeSync(2, `${found.message}\n`);
-  process.exit(found.code);
-}
-const launcher = findLauncher();
-if (option('private') !== undefined) privateMountNamespace();
-const drop = (option('drop') ?? 'nothing') as CommandSpec['drop'];
-const start = () => startCommand({ argv, cwd, env: { FORGET_TEST: 'yes' }, drop }, launcher);
+async function main(): Promise<never> {
+  const args = rawArguments();
+  const split = args.indexOf('--');
+  const option = (name: string): string | undefined =>
+    args
+      .slice(0, split)
+      .find((word) => word.startsWith(`--${name}`))
+      ?.slice(name.length + 3);
+  const argv = args.slice(split + 1);
+  const cwd = currentDirectory();
+  const found = findCommand(argv[0]!, process.env.PATH && bytesOf(process.env.PATH), cwd);
+  if ('code' in found) {
+    writeSync(2, `${found.message}\n`);
+    process.exit(found.code);
+  }
+  const launcher = findLauncher();
+  if (option('private') !== undefined) privateMountNamespace();
+  const drop = (option('drop') ?? 'nothing') as CommandSpec['drop'];
+  const start = () => startCommand({ argv, cwd, env: { FORGET_TEST: 'yes' }, drop }, launcher);
 
-/** What starting a command may leave behind in this process. */
-const traces = () => ({
-  descriptors: readdirSync('/proc/self/fd').length,
-  listeners: process.listenerCount('SIGCHLD') + process.listenerCount('SIGTERM'),
-  children: readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1'),
-});
-const seen = [];
-for (let left = Number(option('repeat') ?? 0); left > 0; left--) {
-  const again = start();
-  await again.done;
-  again.release();
-  seen.push(traces());
-}
-if (seen.length > 0) writeSync(1, `${JSON.stringify([seen[0], seen.at(-1)])}\n`);
+  /** What starting a command may leave behind in this process. */
+  const traces = () => ({
+    descriptors: readdirSync('/proc/self/fd').length,
+    listeners: process.listenerCount('SIGCHLD') + process.listenerCount('SIGTERM'),
+    children: readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1'),
+  });
+  const seen = [];
+  for (let left = Number(option('repeat') ?? 0); left > 0; left--) {
+    const again = start();
+    await again.done;
+    again.release();
+    seen.push(traces());
+  }
+  if (seen.length > 0) writeSync(1, `${JSON.stringify([seen[0], seen.at(-1)])}\n`);
 
-const command = start();
-const end = await command.done;
-const left = await endLeftovers(command, {
-  grace: Number(option('grace') ?? 1000),
-  mountNamespace: option('private') === undefined ? undefined : mountNamespace(),
-});
-const file = option('leftovers');
-if (file) writeFileSync(file, JSON.stringify(left));
-command.release();
-command.exitAs(end);
+  const command = start();
+  const end = await command.done;
+  const left = await endLeftovers(command, {
+    grace: Number(option('grace') ?? 1000),
+    mountNamespace: option('private') === undefined ? undefined : mountNamespace(),
+  });
+  const file = option('leftovers');
+  if (file) writeFileSync(file, JSON.stringify(left));
+  command.release();
+  return command.exitAs(end);
+}
+
+main();

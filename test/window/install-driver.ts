@@ -11,10 +11,10 @@ export async function installDriver(): Promise<{ directory: string; forget: stri
   await build({
     entryPoints: { forget: `${root}test/window/driver.ts` },
     outdir: `${directory}/dist`,
-    outExtension: { '.js': '.mjs' },
+    outExtension: { '.js': '.cjs' },
     bundle: true,
     platform: 'node',
-    format: 'esm',
+    format: 'cjs',
     external: ['koffi'],
   });
   cpSync(`${root}bin`, `${directory}/bin`, { recursive: true });
