@@ -22,10 +22,13 @@ await build({
   outExtension: { '.js': '.cjs' },
   bundle: true,
   minifySyntax: true,
+  minifyWhitespace: true,
   platform: 'node',
   format: 'cjs',
   target: 'node20.19',
   external: ['koffi'],
+  // import() of a file beside this one would go through the ES module loader, which takes 10 ms to get going.
+  supported: { 'dynamic-import': false },
   define: { 'import.meta.url': '__fileUrl' },
   banner: { js: "const __fileUrl = require('node:url').pathToFileURL(__filename).href;" },
   plugins: [

@@ -42,6 +42,7 @@ export const {
   ESTALE,
 } = constants.errno;
 export const ESRCH = constants.errno.ESRCH;
+export const ECONNREFUSED = constants.errno.ECONNREFUSED;
 export const ENOTCONN = constants.errno.ENOTCONN;
 export const ECHILD = constants.errno.ECHILD;
 

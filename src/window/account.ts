@@ -17,7 +17,7 @@ const NOTHING: Omit<WindowState, 'upper'> = {
 };
 
 /**
- * Waits for the last state of a window whose mount is gone, and makes the report of it. `started` is when it became
+ * Ends the window's filesystem, if its mount is not gone yet, and makes the report of it. `started` is when it became
  * usable, in ms since the epoch. What is `own` to `exec` or `mount` comes on top.
  */
 export async function account(
@@ -29,7 +29,7 @@ export async function account(
   const { defects } = window.server;
   let state: WindowState;
   try {
-    state = await window.server.lastState();
+    state = await window.server.finish();
   } catch (error) {
     defects.push((error as Error).message);
     state = { ...NOTHING, upper: { used: 0, limit: settings.upperSize, noswap: false } };

@@ -19,14 +19,15 @@ export function socketName({ uid, id }: ControlName): string {
   return `forget/${uid}/${id}`;
 }
 
-/** The names that somebody has bound: this user's, and for root everyone's. Throws a Failure. */
+/** The names that somebody has bound: this user's, then, for root, everyone else's. Throws a Failure. */
 export function boundNames(): ControlName[] {
   const self = process.geteuid!();
-  return listeners().flatMap((name) => {
+  const names = listeners().flatMap((name) => {
     const [, uid, id] = /^forget\/(0|[1-9]\d*)\/([^/]+)$/.exec(name) ?? [];
-    if (id === undefined || !isId(id) || (self !== 0 && Number(uid) !== self)) return [];
-    return [{ uid: Number(uid), id }];
+    return id !== undefined && isId(id) ? [{ uid: Number(uid), id }] : [];
   });
+  const own = names.filter(({ uid }) => uid === self);
+  return self === 0 ? [...own, ...names.filter(({ uid }) => uid !== self)] : own;
 }
 
 function listeners(): string[] {

@@ -1,5 +1,6 @@
 /**
- * The control socket of a window, and its clients. One request a line, one answer a line, both JSON:
+ * The control socket of a window, and its clients. It is an abstract Unix socket, `forget/UID/ID`, which the kernel
+ * takes away with the process (docs/decisions.md). One request a line, one answer a line, both JSON:
  *
  *   {"method":"status","params":{}}       {"result":{...}}
  *   {"method":"unmount","params":{}}      {"error":{"code":"refused","message":"..."}}
@@ -8,18 +9,14 @@
  * to a process inside it.
  */
 import type { Socket } from 'node:net';
+import { errnoName } from '../sys/errno.ts';
+import { close } from '../sys/libc.ts';
+import { peerOf } from '../sys/peer.ts';
+import { listenAbstract } from '../sys/unix-socket.ts';
+import { boundNames, type ControlName, connectTo, socketName } from './control-name.ts';
 import { Failure } from './failure.ts';
-import {
-  closeRegistry,
-  forgetSocket,
-  openRegistries,
-  openRegistry,
-  pidOf,
-  type Registry,
-  registeredIds,
-  socketAddress,
-  socketAge,
-} from './registry.ts';
+import { isWindowStatus } from './status-shape.ts';
+import { pidOf } from './window-id.ts';
 
 /** What a window says of itself. Names are made readable; sizes are bytes. */
 export interface WindowStatus {
@@ -52,18 +49,16 @@ export interface ControlHandlers {
 }
 
 export interface ControlServer {
-  /** Removes the socket and ends its connections. */
+  /** Ends the socket and its connections. */
   close(): void;
 }
 
 export interface ControlOptions {
-  /** The window's id, from `newId()` in registry.ts. */
+  /** The window's id, from `newId()` in window-id.ts. */
   id: string;
   handlers: ControlHandlers;
   /** Is this process inside the window? Then it may ask, and not unmount. */
   peerIsInside(pid: number): boolean;
-  /** Opened before a mount that may cover its path; by default opened now. */
-  registry?: Registry;
 }
 
 type Answer = { result: unknown } | { error: { code: string; message: string } };
@@ -72,17 +67,34 @@ const longestRequest = 64 * 1024;
 const longestAnswer = 4 * 1024 * 1024;
 /** For a window that is stopped, or whose main thread waits. */
 const answerWithin = 2000;
+/** node:net is 4 ms to load and start, which a short command need not wait for: until then clients queue. */
+const idleBeforeAnswers = 50;
 
-/** Resolves once the socket can be connected to. It does not keep the process alive. */
+/** The socket can be connected to at once. It does not keep the process alive. Throws a Failure. */
 export async function serveControl(options: ControlOptions): Promise<ControlServer> {
-  const [{ createServer }, { peerOf }] = await Promise.all([import('node:net'), import('../sys/peer.ts')]);
-  const registry = options.registry ?? openRegistry();
+  const name = socketName({ uid: process.geteuid!(), id: options.id });
+  const fd = listenAbstract(name);
+  if (fd < 0) throw new Failure(`the control socket @${name} gave ${errnoName(-fd)}`);
+  let end = () => {
+    clearTimeout(timer);
+    close(fd);
+  };
+  const timer = setTimeout(() => {
+    end = answerOn(fd, options);
+  }, idleBeforeAnswers);
+  timer.unref();
+  return { close: () => end() };
+}
+
+/** Takes the listening descriptor over; returns what ends it. */
+function answerOn(fd: number, options: ControlOptions): () => void {
+  const { createServer } = process.getBuiltinModule('node:net');
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
     // Node has no public accessor for an accepted socket's descriptor.
-    const fd = (socket as unknown as { _handle: { fd: number } })._handle.fd;
-    const peer = peerOf(fd);
-    if (typeof peer === 'number' || (peer.uid !== 0 && peer.uid !== process.getuid!())) {
+    const accepted = (socket as unknown as { _handle: { fd: number } })._handle.fd;
+    const peer = peerOf(accepted);
+    if (typeof peer === 'number' || (peer.uid !== 0 && peer.uid !== process.geteuid!())) {
       socket.destroy();
       return;
     }
@@ -96,19 +108,13 @@ export async function serveControl(options: ControlOptions): Promise<ControlServ
       if (!socket.destroyed) socket.write(`${JSON.stringify(answer)}\n`);
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(socketAddress(registry, options.id), resolve);
-  });
+  // One connection was not accepted (no descriptor was free, say): its client is told so, and the window goes on.
+  server.on('error', () => {});
+  server.listen({ fd });
   server.unref();
-  await removeGone(registry);
-  return {
-    close() {
-      server.close();
-      for (const socket of connections) socket.destroy();
-      forgetSocket(registry, options.id);
-      closeRegistry(registry);
-    },
+  return () => {
+    server.close();
+    for (const socket of connections) socket.destroy();
   };
 }
 
@@ -139,102 +145,68 @@ export async function request<M extends ControlMethod>(
   method: M,
   params: ControlMethods[M]['params'],
 ): Promise<ControlMethods[M]['result']> {
-  const registries = openRegistries();
-  try {
-    const registry = registries.find((candidate) => registeredIds(candidate).includes(id));
-    if (!registry) throw new Failure(`no window ${id}; forget status lists those there are`);
-    // Unmounting may wait for the last writes.
-    return await ask(registry, id, method, params, method === 'status' ? answerWithin : 60_000);
-  } catch (error) {
-    if (error instanceof Failure) throw error;
-    throw new Failure(`window ${id} is gone (${(error as NodeJS.ErrnoException).code})`);
-  } finally {
-    registries.forEach(closeRegistry);
+  // Unmounting may wait for the last writes.
+  const timeoutMs = method === 'status' ? answerWithin : 60_000;
+  for (const name of boundNames().filter((bound) => bound.id === id)) {
+    const answer = await ask(name, method, params, timeoutMs);
+    if (answer === 'foreign') continue;
+    if (answer === 'gone') throw new Failure(`window ${id} is gone`);
+    if (answer === 'silent') throw new Failure(`window ${id} does not answer`);
+    if ('error' in answer) throw new Failure(`window ${id}: ${answer.error.message}`);
+    return answer.result as ControlMethods[M]['result'];
   }
+  throw new Failure(`no window ${id}; forget status lists those there are`);
 }
 
-/**
- * Every window of this user. The socket of a window that is gone is removed; a window that lives and does not
- * answer is handed to `onSilent`.
- */
+/** Every window of this user, and for root everyone's. One that lives and does not answer is handed to `onSilent`. */
 export async function listWindows(onSilent?: (id: string, pid: number) => void): Promise<WindowStatus[]> {
-  const registries = openRegistries();
-  try {
-    const asked = registries.flatMap((registry) =>
-      registeredIds(registry).map(async (id) => {
-        try {
-          return await ask(registry, id, 'status', {}, answerWithin);
-        } catch (error) {
-          if (isGone(registry, id, error)) forgetSocket(registry, id);
-          else onSilent?.(id, pidOf(id));
-          return undefined;
-        }
-      }),
-    );
-    return (await Promise.all(asked)).filter((status) => status !== undefined);
-  } finally {
-    registries.forEach(closeRegistry);
-  }
+  const asked = boundNames().map(async (name) => {
+    const answer = await ask(name, 'status', {}, answerWithin);
+    if (answer === 'gone' || answer === 'foreign') return undefined;
+    // Another user may answer root with anything.
+    if (answer !== 'silent' && 'result' in answer && isWindowStatus(answer.result)) {
+      return { ...answer.result, id: name.id };
+    }
+    onSilent?.(name.id, pidOf(name.id));
+    return undefined;
+  });
+  return (await Promise.all(asked)).filter((status) => status !== undefined);
 }
 
-/** A window that was killed cannot remove its socket: the next one does. Live windows are not asked, and cost nothing. */
-async function removeGone(registry: Registry): Promise<void> {
-  await Promise.all(
-    registeredIds(registry)
-      .filter((id) => !isRunning(pidOf(id)))
-      .map(async (id) => {
-        try {
-          await ask(registry, id, 'status', {}, answerWithin);
-        } catch (error) {
-          if (isGone(registry, id, error)) forgetSocket(registry, id);
-        }
-      }),
-  );
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // Another user's process may not be signalled, and is one.
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
-  }
-}
-
-/**
- * Nobody listens, and nobody is about to: the process is no more, or the socket is older than the moment between
- * bind and listen (its pid may be another process's by now). A pid alone tells nothing: a window in another pid
- * namespace has a number that means nothing here.
- */
-function isGone(registry: Registry, id: string, error: unknown): boolean {
-  if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') return false;
-  return !isRunning(pidOf(id)) || socketAge(registry, id) > 5000;
-}
-
+/** `gone` where the window ended, `silent` where it did not answer in time, `foreign` where it is not what its name says. */
 async function ask<M extends ControlMethod>(
-  registry: Registry,
-  id: string,
+  name: ControlName,
   method: M,
   params: ControlMethods[M]['params'],
   timeoutMs: number,
-): Promise<ControlMethods[M]['result']> {
-  const { connect } = await import('node:net');
-  const socket = connect(socketAddress(registry, id));
+): Promise<Answer | 'gone' | 'silent' | 'foreign'> {
+  const fd = connectTo(name);
+  if (fd === 'busy') return 'silent';
+  if (typeof fd === 'string') return fd;
+  const { Socket } = await import('node:net');
+  const socket = new Socket({ fd, readable: true, writable: true });
   try {
-    const line = await new Promise<string>((resolve, reject) => {
-      const silent = () => reject(new Failure(`window ${id} does not answer`));
-      socket.setTimeout(timeoutMs, silent);
-      socket.once('error', reject);
-      socket.once('close', silent);
-      onLines(socket, longestAnswer, resolve);
+    return await new Promise((resolve) => {
+      socket.setTimeout(timeoutMs, () => resolve('silent'));
+      // The kernel resets the connections of a window that ends.
+      socket.once('error', () => resolve('gone'));
+      socket.once('close', () => resolve('gone'));
+      onLines(socket, longestAnswer, (line) => resolve(answerIn(line)));
       socket.write(`${JSON.stringify({ method, params })}\n`);
     });
-    const answer = JSON.parse(line) as Answer;
-    if ('error' in answer) throw new Failure(`window ${id}: ${answer.error.message}`);
-    return answer.result as ControlMethods[M]['result'];
   } finally {
     socket.destroy();
+  }
+}
+
+function answerIn(line: string): Answer {
+  const malformed: Answer = { error: { code: 'malformed', message: 'it gave an answer that is none' } };
+  try {
+    const answer = Object(JSON.parse(line)) as Answer;
+    if ('result' in answer) return answer;
+    return typeof answer.error?.message === 'string' ? answer : malformed;
+  } catch {
+    return malformed;
   }
 }
 

@@ -3,8 +3,10 @@
  * thread makes the namespace and the mount and spawns the command; after the mount it touches no path inside the
  * workspace but for the self-test.
  */
+import { constants } from 'node:os';
 import { unmountForced } from '../fuse/mount.ts';
 import { displayName } from '../sys/bytes.ts';
+import { kill } from '../sys/spawn.ts';
 import { account, writeReport } from './account.ts';
 import { findCommand, findLauncher, type RunningCommand, startCommand } from './command.ts';
 import { serveControl } from './control.ts';
@@ -54,11 +56,13 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       launcher,
     );
     const started = Date.now();
-    const control = await listen(id, settings, command, window);
+    const control = listenSoon(() => listen(id, settings, command, window));
+    const failure = endWithServer(running, window);
     const end = await running.done;
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
-    control?.close();
-    unmountForced(settings.workspace);
+    await control.close();
+    const failed = failure.happened();
+    // The mount needs no unmounting (5 ms): it goes with the namespace, and the namespace with this process.
     const report = await account(window, settings, started, {
       kind: 'exec',
       command: command.argv.map(displayName),
@@ -69,7 +73,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
     running.release();
-    return running.exitAs(end);
+    return running.exitAs(failed ? { code: 125, signal: null } : end);
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
     unmountForced(settings.workspace);
@@ -79,6 +83,46 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
 
 function say(lines: string[]): void {
   if (lines.length > 0) process.stderr.write(`${lines.join('\n')}\n`);
+}
+
+/** Time for what a short command does, before the control socket takes any. */
+const LISTEN_AFTER_MS = 25;
+
+function listenSoon(listen: () => Promise<{ close(): void } | undefined>): { close(): Promise<void> } {
+  let listening: ReturnType<typeof listen> | undefined;
+  const timer = setTimeout(() => {
+    listening = listen();
+  }, LISTEN_AFTER_MS);
+  return {
+    async close() {
+      clearTimeout(timer);
+      (await listening)?.close();
+    },
+  };
+}
+
+const KILL_AFTER_MS = 2000;
+
+/** Without its filesystem the command has lost its workspace: it is told, and ended. */
+function endWithServer(running: RunningCommand, window: Window): { happened(): boolean } {
+  let over = false;
+  let failed = false;
+  void running.done.then(() => {
+    over = true;
+  });
+  void window.server.ended.then(() => {
+    if (over) return;
+    failed = true;
+    say([
+      'forget: the filesystem ended while the command ran; the command is ended',
+      ...window.server.defects,
+    ]);
+    kill(running.pid, constants.signals.SIGTERM);
+    setTimeout(() => {
+      if (!over) kill(running.pid, constants.signals.SIGKILL);
+    }, KILL_AFTER_MS);
+  });
+  return { happened: () => failed };
 }
 
 /** The socket that `forget status` asks. A window does without it where there is no place for one. */

@@ -81,14 +81,18 @@ export class Server {
     return state;
   }
 
-  /** The last state, once the mount is gone. Throws a Failure when none comes. */
-  async lastState(): Promise<WindowState> {
+  /**
+   * Ends the loop, if it still runs, and with it the connection: whoever is inside gets errors from then on. Returns
+   * the last state; throws a Failure when none comes.
+   */
+  async finish(): Promise<WindowState> {
+    this.send({ kind: 'stop' });
     const state = await within(ANSWER_MS, this.ended);
     if (state === LATE || state === undefined) throw new Failure(this.silence());
     return state;
   }
 
-  /** Ends the loop, and with it the connection, if it still runs. */
+  /** Ends the thread as well. */
   async stop(): Promise<void> {
     this.send({ kind: 'stop' });
     await within(ANSWER_MS, this.ended);
