@@ -90,12 +90,11 @@ export function runAgent(run: AgentRun): Promise<AgentResult> {
 }
 
 function environment(run: AgentRun): Record<string, string> {
-  const { PATH = '', XDG_RUNTIME_DIR } = process.env;
+  const { PATH = '' } = process.env;
   return {
     PATH: [dirname(process.execPath), PATH].join(delimiter),
     LANG: 'C.UTF-8',
     TERM: 'dumb',
-    ...(XDG_RUNTIME_DIR === undefined ? {} : { XDG_RUNTIME_DIR }),
     ...agentEnvironment(run.agent, run.home, run.modelUrl),
   };
 }

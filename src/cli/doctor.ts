@@ -7,8 +7,7 @@ With --json, standard output gets {"ok": true or false, "checks": [...]}, each c
   name, status ("ok", "warn" or "fail"), found (what this machine has), and
   advice (what to do, where something is to be done).
 "fail" means that "forget exec" cannot work for this user; "warn", that something is less
-than it could be. --fix unmounts forget mounts whose server is gone, never a live one;
-control sockets that a killed forget left are removed at any time.
+than it could be. --fix unmounts forget mounts whose server is gone, never a live one.
 
 Exit code: 0 when "forget exec" can work; 125 when it cannot, as "forget exec" itself would.`;
 

@@ -3,7 +3,7 @@ import type { WindowStatus } from '../window/control.ts';
 import { printable, printJson, say } from './output.ts';
 
 const after = `
-Lists the windows of this user. With --json, standard output gets an array of objects:
+Lists the windows of this user, and for root everyone's. With --json, standard output gets an array of objects:
   id, kind ("exec" or "mount"), pid, workspace, mountpoint, since (ISO 8601), command,
   caught {written, created, deleted, renamed, bytes}, upper {used, limit, noswap} in bytes,
   requests {OPCODE: count}, memory {rss (bytes), nodes, descriptors},

@@ -21,7 +21,7 @@ export function addUnmount(program: Command, context: Context): void {
     .addHelpText('after', after)
     .action(async (target: string, options: { force?: true }) => {
       const [{ isId }, { resolveMountedPath }, { unmountWindow }] = await Promise.all([
-        import('../window/registry.ts'),
+        import('../window/window-id.ts'),
         import('../window/workspace.ts'),
         import('../window/mount.ts'),
       ]);

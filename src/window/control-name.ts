@@ -35,7 +35,9 @@ function listeners(): string[] {
     return abstractListeners();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new Failure(`windows are found in /proc/net/unix, which cannot be read (${code}): mount /proc whole`);
+    throw new Failure(
+      `windows are found in /proc/net/unix, which cannot be read (${code}): mount /proc whole`,
+    );
   }
 }
 

@@ -12,11 +12,11 @@ import { findCommand, findLauncher, type RunningCommand, startCommand } from './
 import { serveControl } from './control.ts';
 import { endLeftovers, mountNamespace } from './leftovers.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
-import { newId, openRegistry } from './registry.ts';
 import { reportLines } from './report.ts';
 import { selfTest } from './self-test.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
+import { newId } from './window-id.ts';
 import { statusOf } from './window-status.ts';
 
 export interface Command {
@@ -125,7 +125,7 @@ function endWithServer(running: RunningCommand, window: Window): { happened(): b
   return { happened: () => failed };
 }
 
-/** The socket that `forget status` asks. A window does without it where there is no place for one. */
+/** The socket that `forget status` asks. A window does without it where its name is taken. */
 async function listen(
   id: string,
   settings: WindowSettings,
@@ -136,9 +136,8 @@ async function listen(
   try {
     return await serveControl({
       id,
-      // In this namespace the registry's path may lead into the view, but no process inside can weaken this window.
-      registry: openRegistry(),
-      peerIsInside: () => true,
+      // Nobody at all closes this window over its socket.
+      peerIsInside: () => false,
       handlers: {
         status: async () => {
           const about = { id, kind: 'exec', mountpoint: workspace, namespace: 'own' } as const;

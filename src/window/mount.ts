@@ -7,11 +7,11 @@ import { displayName } from '../sys/bytes.ts';
 import { listWindows, request } from './control.ts';
 import { Failure } from './failure.ts';
 import { explainNamespaceFailure, namespaceKind } from './namespace.ts';
-import { isId } from './registry.ts';
 import { serveMount } from './serve-mount.ts';
 import type { WindowSettings } from './settings.ts';
 import { clearMount, findForgetMounts } from './stale.ts';
 import { refuseUsed } from './users.ts';
+import { isId } from './window-id.ts';
 
 export interface MountOptions {
   /** Byte string; the workspace itself for an in-place mount. */

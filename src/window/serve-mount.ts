@@ -8,11 +8,11 @@ import { account, writeReport } from './account.ts';
 import { serveControl } from './control.ts';
 import { Failure } from './failure.ts';
 import { startGuardian } from './guardian.ts';
-import { newId, openRegistry } from './registry.ts';
 import { reportLines } from './report.ts';
 import { selfTest } from './self-test.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
+import { newId } from './window-id.ts';
 import { statusOf } from './window-status.ts';
 
 /**
@@ -26,7 +26,6 @@ export async function serveMount(
 ): Promise<number> {
   process.chdir('/');
   const id = newId();
-  const registry = openRegistry();
   const window = new Window(settings, mountpoint);
   let guardian: { dismiss(): void } | undefined;
   try {
@@ -44,7 +43,6 @@ export async function serveMount(
     };
     const control = await serveControl({
       id,
-      registry,
       peerIsInside: () => false,
       handlers: {
         status: async () => {

@@ -32,5 +32,7 @@ function hasShape(value: unknown, shape: unknown): boolean {
   if (Array.isArray(shape)) return Array.isArray(value) && value.every((item) => hasShape(item, shape[0]));
   if (typeof shape !== 'object') return typeof value === typeof shape;
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(shape!).every(([key, part]) => hasShape((value as Record<string, unknown>)[key], part));
+  return Object.entries(shape!).every(([key, part]) =>
+    hasShape((value as Record<string, unknown>)[key], part),
+  );
 }

@@ -91,6 +91,11 @@ export function supervise(
   let ended: CommandEnd | undefined;
   /** The command's own process group, if it stopped while that was in the foreground. */
   let guest: number | undefined;
+  /**
+   * From a stop until shortly after its end. Of a SIGTSTP and a SIGCHLD that are pending together Linux delivers
+   * SIGCHLD first, so that the listener for SIGTSTP may run only when the stop is over.
+   */
+  let stopped = false;
   let stopRequest: NodeJS.Timeout | undefined;
   let resolveDone: (end: CommandEnd) => void = () => {};
   const done = new Promise<CommandEnd>((resolve) => {
@@ -100,14 +105,16 @@ export function supervise(
   // Listeners first: a signal between the spawn and the first listener would kill forget, and the command with it.
   // They run on the event loop, so not before `pid` below is known.
   const pass = (signal: number): void => {
+    const mayBeKeyboard = KEYBOARD.includes(signal) && terminal?.groupIsForeground() === true;
     if (ended) {
-      if (HURRYING.includes(signal)) hurry.abort();
+      const late = mayBeKeyboard && ended.signal === signal && !fromKeyboard.has(signal);
+      if (late) fromKeyboard.add(signal);
+      else if (HURRYING.includes(signal)) hurry.abort();
       return;
     }
-    const mayBeKeyboard = KEYBOARD.includes(signal) && terminal?.groupIsForeground() === true;
     if (mayBeKeyboard) fromKeyboard.add(signal);
-    // The witness loses a pending SIGTSTP to the SIGCONT that follows.
-    if (mayBeKeyboard && signal === SIGTSTP) return;
+    // It has had its effect. The witness cannot tell: it loses a pending SIGTSTP to the SIGCONT that follows.
+    if (signal === SIGTSTP && (mayBeKeyboard || stopped)) return;
     const timer = setTimeout(() => {
       const groupGotIt = witness.saw(signal) ?? mayBeKeyboard;
       if (!ended && !groupGotIt) kill(pid, signal);
@@ -119,6 +126,7 @@ export function supervise(
   for (const signal of [SIGTTIN, SIGTTOU]) listeners.set(signal, () => {});
   listeners.set(SIGCONT, () => {
     setTimeout(() => {
+      stopped = false;
       if (ended || processState(pid) !== 'T') return;
       // An interactive shell that was suspended has a group of its own, of which the caller's `fg` knows nothing.
       if (guest !== undefined && terminal?.groupIsForeground()) terminal.giveTo(guest);
@@ -151,7 +159,11 @@ export function supervise(
       else {
         witness.end();
         ended = { code: exitCodeOf(word), signal: endSignalOf(word) };
-        resolveDone(ended);
+        const { signal } = ended;
+        // Two threads of Node may have taken SIGINT and SIGCHLD, and the listeners run in either order.
+        const awaited = terminal && (signal === SIGINT || signal === SIGQUIT) && !fromKeyboard.has(signal);
+        if (awaited) setTimeout(resolveDone, GROUP_SIGNAL_MS, ended);
+        else resolveDone(ended);
       }
     }
   };
@@ -159,6 +171,7 @@ export function supervise(
   // process inside that stops the command for a moment must still be served.
   const stopWithTheCommand = (): void => {
     clearTimeout(stopRequest);
+    stopped = true;
     guest = terminal?.guestInForeground() === groupOf(pid) ? groupOf(pid) : undefined;
     if (terminal) kill(process.pid, SIGSTOP);
   };

@@ -178,9 +178,12 @@ test('sizes are powers of 1024, and what is no limit is refused', limit, () => {
 });
 
 test('status without a window says so, and gives an empty array as JSON', limit, () => {
-  // Root's windows have one place on the machine; an ordinary user of the tests has one of its own.
+  // In a network namespace of its own, where no other test's window is to be found.
   const status = (...args: string[]) => {
-    const [program, ...line] = asUser('ordinary', [...forgetArgv, 'status', ...args]);
+    const [program, ...line] = asUser('ordinary', [
+      ...['unshare', '--user', '--map-current-user', '--net', '--'],
+      ...[...forgetArgv, 'status', ...args],
+    ]);
     const options = { cwd: '/', env: environmentOf('ordinary'), encoding: 'utf8', timeout: 20_000 } as const;
     return spawnSync(program!, line, options).stdout;
   };

@@ -1,26 +1,15 @@
-/** What forget may leave behind on a machine, as names: mounts, processes, sockets, temporary files. */
-import { readdirSync, readFileSync } from 'node:fs';
+/** What forget may leave behind on a machine, as names: mounts, processes, temporary files. */
+import { readFileSync } from 'node:fs';
 import { allPids, describeProcess, forgetMounts, processesWith } from './watchdog.ts';
 
 export interface Leftovers {
   mounts: string[];
-  sockets: string[];
 }
 
-function listing(path: string): string[] {
-  try {
-    return readdirSync(path, { recursive: true }).map((name) => `${path}/${name}`);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-}
-
-/** Mounts of type fuse.forget in every namespace that this process can see, and root's control sockets. */
+/** Mounts of type fuse.forget in every namespace that this process can see. */
 export function machineLeftovers(): Leftovers {
   return {
     mounts: forgetMounts(allPids()).map((mount) => mount.mountpoint),
-    sockets: process.getuid?.() === 0 ? listing('/run/forget') : [],
   };
 }
 

@@ -3,17 +3,7 @@
  * State: none. The checkout must be readable for the ordinary user; where it is not, a copy of what `bin/forget`
  * needs is made once, under the run's temporary directory.
  */
-import {
-  accessSync,
-  chownSync,
-  constants,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { accessSync, chownSync, constants, cpSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -65,9 +55,6 @@ export function homeOf(user: User): string {
   const known = homes.get(user);
   if (known !== undefined && existsSync(known)) return known;
   const home = temporaryDirectory(`home-${user}`, user);
-  const { uid, gid } = idsOf(user);
-  mkdirSync(join(home, 'run'), { mode: 0o700 });
-  chownSync(join(home, 'run'), uid, gid);
   homes.set(user, home);
   return home;
 }
@@ -81,7 +68,6 @@ export function environmentOf(user: User, extra: Record<string, string> = {}): R
   return {
     PATH: [...systemPath, dirname(process.execPath)].join(delimiter),
     HOME: home,
-    XDG_RUNTIME_DIR: join(home, 'run'),
     XDG_CONFIG_HOME: join(home, '.config'),
     TMPDIR: tmpdir(),
     LANG: 'C.UTF-8',

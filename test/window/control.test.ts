@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
-import { connect } from 'node:net';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { abstractListeners, connectAbstract } from '../../src/sys/unix-socket.ts';
 import { descendsFrom } from '../../src/window/ancestry.ts';
 import {
   type ControlHandlers,
@@ -14,12 +15,13 @@ import {
   serveControl,
   type WindowStatus,
 } from '../../src/window/control.ts';
-import { closeRegistry, newId, openTrusted, registryPaths } from '../../src/window/registry.ts';
-import { checkout, ORDINARY_ID, temporaryDirectory, users } from '../harness/users.ts';
+import { newId } from '../../src/window/window-id.ts';
+import { asUser, checkout, environmentOf, ORDINARY_ID, temporaryDirectory } from '../harness/users.ts';
 
 const limit = { timeout: 20_000 };
-const isRoot = process.getuid!() === 0;
-if (!isRoot) process.env.XDG_RUNTIME_DIR = temporaryDirectory('run', 'ordinary');
+const self = process.getuid!();
+const isRoot = self === 0;
+const strangerId = 1002;
 
 function statusOf(id: string): WindowStatus {
   return {
@@ -46,7 +48,7 @@ async function withWindow(
   const id = newId();
   const server = await serveControl({
     id,
-    handlers: { status: () => statusOf(id), unmount: async () => {}, ...options.handlers },
+    handlers: { status: () => statusOf(id), unmount: async () => ({ lines: [] }), ...options.handlers },
     peerIsInside: options.peerIsInside ?? (() => false),
   });
   try {
@@ -56,15 +58,15 @@ async function withWindow(
   }
 }
 
-function socketOf(id: string): string {
-  return registryPaths()
-    .map((path) => join(path, `${id}.sock`))
-    .find(existsSync)!;
+function connectionTo(id: string): Socket {
+  return new Socket({ fd: connectAbstract(`forget/${self}/${id}`), readable: true, writable: true });
 }
+
+const listens = (id: string, uid = self) => abstractListeners().includes(`forget/${uid}/${id}`);
 
 /** What a client that writes `lines` is answered. */
 async function talk(id: string, lines: string): Promise<unknown[]> {
-  const socket = connect(socketOf(id));
+  const socket = connectionTo(id);
   socket.setEncoding('utf8');
   socket.end(lines);
   let text = '';
@@ -84,20 +86,24 @@ test('a running window is listed with its status, and no longer after it closed'
       [statusOf(id)],
     );
     assert.deepEqual(await request(id, 'status', {}), statusOf(id));
-    assert.equal(statSync(socketOf(id)).isSocket(), true);
+    assert.equal(listens(id), true);
   });
   assert.deepEqual(
     (await listWindows()).filter((window) => window.id === seen),
     [],
   );
-  await assert.rejects(request(seen, 'status', {}), /no window .*forget status lists/);
+  assert.equal(listens(seen), false);
+  await assert.rejects(request(seen, 'status', {}), {
+    name: 'Failure',
+    message: `no window ${seen}; forget status lists those there are`,
+  });
 });
 
 test('unmount reaches the window, and its failure comes back as one line', limit, async () => {
   const asked: boolean[] = [];
   await withWindow(
     async (id) => {
-      await request(id, 'unmount', { force: true });
+      assert.deepEqual(await request(id, 'unmount', { force: true }), { lines: ['2 files caught'] });
       await assert.rejects(request(id, 'unmount', { force: false }), {
         name: 'Failure',
         message: `window ${id}: in use by vim`,
@@ -108,6 +114,7 @@ test('unmount reaches the window, and its failure comes back as one line', limit
         unmount: async ({ force }) => {
           asked.push(force);
           if (!force) throw new Error('in use by vim');
+          return { lines: ['2 files caught'] };
         },
       },
     },
@@ -127,6 +134,7 @@ test('a process inside the window may ask how it stands, and may not close it', 
       handlers: {
         unmount: async () => {
           unmounted = true;
+          return { lines: [] };
         },
       },
       peerIsInside: (pid) => {
@@ -165,7 +173,7 @@ test('requests that are no JSON, unknown or endless are refused, and the window 
     const codes = answers.map((answer) => answer.error?.code ?? 'result').sort();
     assert.deepEqual(codes, ['malformed', 'result', 'unknown', 'unknown', 'unknown']);
 
-    const endless = connect(socketOf(id));
+    const endless = connectionTo(id);
     endless.on('error', () => {});
     endless.write('x'.repeat(200_000));
     await new Promise<void>((resolve) => endless.once('close', () => resolve()));
@@ -176,139 +184,256 @@ test('requests that are no JSON, unknown or endless are refused, and the window 
   });
 });
 
-/** A window of another process, for killing. */
-async function withOtherWindow(use: (id: string, child: ChildProcess) => Promise<void>): Promise<void> {
+test('a window that is closed before anyone asked it is closed all the same', limit, async () => {
+  let seen = '';
+  await withWindow(async (id) => {
+    seen = id;
+  });
+  assert.equal(listens(seen), false);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(listens(seen), false);
+});
+
+test('a name that is taken is a clear error', limit, async () => {
+  await withWindow(async (id) => {
+    const again = serveControl({
+      id,
+      handlers: { status: () => statusOf(id), unmount: async () => ({ lines: [] }) },
+      peerIsInside: () => false,
+    });
+    await assert.rejects(again, {
+      name: 'Failure',
+      message: `the control socket @forget/${self}/${id} gave EADDRINUSE`,
+    });
+  });
+});
+
+test('an answer that is no status is not listed', limit, async () => {
+  const { caught: _, ...partial } = statusOf('');
+  for (const answer of [null, 7, partial, { ...statusOf(''), command: [7] }]) {
+    await withWindow(
+      async (id) => {
+        const silent: string[] = [];
+        const windows = await listWindows((name) => silent.push(name));
+        assert.deepEqual(
+          windows.filter((window) => window.id === id),
+          [],
+        );
+        assert.ok(silent.includes(id));
+      },
+      { handlers: { status: () => answer as never } },
+    );
+  }
+});
+
+const tsx = import.meta.resolve('tsx');
+
+/** A window of another process, which has also started `sleep`, to be killed. `before` goes before its command line. */
+async function withOtherWindow(
+  use: (window: { id: string; pid: number; sleeper: number; child: ChildProcess }) => Promise<void>,
+  before: readonly string[] = [],
+): Promise<void> {
   const script = `
     const { serveControl } = await import(${JSON.stringify(join(checkout, 'src/window/control.ts'))});
-    const { newId } = await import(${JSON.stringify(join(checkout, 'src/window/registry.ts'))});
+    const { newId } = await import(${JSON.stringify(join(checkout, 'src/window/window-id.ts'))});
+    const { spawn } = await import('node:child_process');
     const id = newId();
-    await serveControl({ id, handlers: { status: () => ({ id }), unmount: async () => {} }, peerIsInside: () => false });
-    console.log(id);
+    const status = { ...${JSON.stringify(statusOf(''))}, id, pid: process.pid };
+    await serveControl({ id, handlers: { status: () => status, unmount: async () => ({ lines: [] }) }, peerIsInside: () => false });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const sleeper = spawn('sleep', ['20'], { stdio: 'ignore' });
+    console.log(JSON.stringify({ id, pid: process.pid, sleeper: sleeper.pid }));
     setInterval(() => {}, 1000);
   `;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    cwd: checkout,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const line = [...before, process.execPath, '--import', tsx, '--input-type=module', '-e', script];
+  const child = spawn(line[0]!, line.slice(1), { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+  let sleeper = 0;
   try {
-    const [line] = (await once(child.stdout, 'data')) as [Buffer];
-    await use(line.toString().trim(), child);
+    const [said] = (await once(child.stdout, 'data')) as [Buffer];
+    const window = JSON.parse(said.toString()) as { id: string; pid: number; sleeper: number };
+    sleeper = window.sleeper;
+    await use({ ...window, child });
   } finally {
     child.kill('SIGKILL');
+    if (sleeper > 0) process.kill(sleeper, 'SIGKILL');
   }
 }
 
+/** The names of a process's Unix sockets, as /proc/net/unix has them. */
+function socketNames(pid: number): string[] {
+  const inodes = readdirSync(`/proc/${pid}/fd`).flatMap(
+    (fd) => /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [],
+  );
+  const named = /^\S+ \S+ \S+ \S+ \S+ \S+ +(\d+) (.+)$/gm;
+  return [...readFileSync('/proc/net/unix', 'latin1').matchAll(named)]
+    .filter(([, inode]) => inodes.includes(inode!))
+    .map(([, , name]) => name!);
+}
+
 test(
-  'a stopped window is named and not waited for, and once killed its socket is removed',
+  'a killed window leaves nothing: its one socket has no file, and goes with it though its children live on',
   limit,
   async () => {
-    await withOtherWindow(async (id, child) => {
-      child.kill('SIGSTOP');
-      const silent: string[] = [];
-      await listWindows((name) => silent.push(name));
-      assert.ok(silent.includes(id));
-      assert.ok(socketOf(id), 'the socket of a live window was removed');
+    await withOtherWindow(async ({ id, pid, sleeper, child }) => {
+      assert.deepEqual(socketNames(pid), [`@forget/${self}/${id}`]);
+      assert.deepEqual(socketNames(sleeper), []);
+      assert.equal((await request(id, 'status', {})).pid, pid);
 
       child.kill('SIGKILL');
       await once(child, 'exit');
-      await listWindows((name) => assert.notEqual(name, id));
-      assert.equal(socketOf(id), undefined);
+      assert.equal(readFileSync('/proc/net/unix', 'latin1').includes(id), false);
+      assert.doesNotThrow(() => process.kill(sleeper, 0));
+      assert.equal(
+        (await listWindows()).some((window) => window.id === id),
+        false,
+      );
+      await assert.rejects(request(id, 'status', {}), /no window .*forget status lists/);
     });
   },
 );
 
-test('the next window that opens removes the socket of one that was killed', limit, async () => {
-  await withOtherWindow(async (id, child) => {
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    assert.ok(socketOf(id));
-    await withWindow(async () => assert.equal(socketOf(id), undefined));
+test('a stopped window is named and not waited for, and once it goes on it is listed', limit, async () => {
+  await withOtherWindow(async ({ id, child }) => {
+    child.kill('SIGSTOP');
+    const silent: string[] = [];
+    const start = performance.now();
+    const listed = await listWindows((name) => silent.push(name));
+    assert.ok(performance.now() - start < 5000);
+    assert.ok(silent.includes(id));
+    assert.equal(
+      listed.some((window) => window.id === id),
+      false,
+    );
+    await assert.rejects(request(id, 'status', {}), { message: `window ${id} does not answer` });
+
+    child.kill('SIGCONT');
+    assert.equal((await request(id, 'status', {})).id, id);
   });
 });
 
-test('a directory for sockets that is a link, or open to others, is not trusted', limit, () => {
-  const top = temporaryDirectory('registry', users[0]!);
-  try {
-    const dir = join(top, 'forget');
-    mkdirSync(dir, { mode: 0o700 });
-    const trusted = openTrusted(dir);
-    assert.notEqual(typeof trusted, 'string');
-    if (typeof trusted !== 'string') closeRegistry(trusted);
-    chmodSync(dir, 0o750);
-    assert.match(openTrusted(dir) as string, /mode 750/);
-    symlinkSync('forget', join(top, 'link'));
-    assert.match(openTrusted(join(top, 'link')) as string, /link: (ELOOP|ENOTDIR)/);
-    assert.match(openTrusted(join(top, 'absent')) as string, /ENOENT/);
-  } finally {
-    rmSync(top, { recursive: true });
-  }
-});
+/** For programs of strangers: a python of root's home is out of their reach. */
+const strangers = {
+  cwd: '/',
+  stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'],
+  env: environmentOf('ordinary'),
+};
 
-if (!isRoot) {
-  test('a registry path longer than a socket address still works', limit, async () => {
-    const saved = process.env.XDG_RUNTIME_DIR!;
-    const long = join(saved, 'x'.repeat(150));
-    mkdirSync(long);
-    process.env.XDG_RUNTIME_DIR = long;
-    try {
-      await withWindow(async (id) => {
-        assert.equal(
-          (await listWindows()).some((window) => window.id === id),
-          true,
-        );
-      });
-    } finally {
-      process.env.XDG_RUNTIME_DIR = saved;
-    }
+/** Python's, so that nothing of forget is on the stranger's side. Prints what it was answered. */
+const asker = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(5)
+s.connect("\\0" + sys.argv[1])
+try:
+    s.sendall(b'{"method":"status"}\\n')
+    print("answered" if s.recv(1000) else "refused")
+except OSError:
+    print("refused")
+`;
+
+function asAny(uid: number, argv: readonly string[]): string[] {
+  return ['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--', ...argv];
+}
+
+/** What the window of `owner` does with a request of `uid`: asynchronously, since it may be this process's own. */
+async function answerFor(uid: number, owner: number, id: string): Promise<string> {
+  const [program, ...line] = asAny(uid, ['python3', '-c', asker, `forget/${owner}/${id}`]);
+  const child = spawn(program!, line, strangers);
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
   });
+  await once(child, 'close');
+  return text.trim();
 }
 
 if (isRoot) {
-  test('another user is not answered, even where the directory lets it in', limit, async () => {
+  test("another user is not answered by root's window", limit, async () => {
     await withWindow(async (id) => {
-      const dir = dirname(socketOf(id));
-      chmodSync(dir, 0o755);
-      chmodSync(socketOf(id), 0o777);
-      try {
-        const ask = (uid: number) =>
-          new Promise<string>((resolve, reject) => {
-            const child = spawn(
-              'python3',
-              [
-                '-c',
-                'import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\ntry:\n s.sendall(b\'{"method":"status"}\\n\')\n print(len(s.recv(1000)))\nexcept OSError: print(0)',
-                socketOf(id),
-              ],
-              { uid, gid: uid, cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] },
-            );
-            let text = '';
-            child.stdout!.on('data', (chunk: Buffer) => {
-              text += chunk.toString();
-            });
-            child.once('error', reject);
-            child.once('close', () => resolve(text.trim()));
-          });
-        assert.equal(await ask(ORDINARY_ID), '0');
-        assert.notEqual(await ask(0), '0');
-      } finally {
-        chmodSync(dir, 0o700);
-      }
+      assert.equal(await answerFor(0, 0, id), 'answered');
+      assert.equal(await answerFor(ORDINARY_ID, 0, id), 'refused');
     });
   });
 
-  test('the same tests of the socket hold for an ordinary user', { timeout: 60_000 }, async () => {
-    const top = temporaryDirectory('control', 'ordinary');
-    const { status, stdout } = spawnSync(
-      process.execPath,
-      ['--import', 'tsx', '--test', join(checkout, 'test/window/control.test.ts')],
-      {
-        cwd: checkout,
-        uid: ORDINARY_ID,
-        gid: ORDINARY_ID,
-        encoding: 'utf8',
-        env: { PATH: process.env.PATH, HOME: top, TMPDIR: top },
+  for (const [place, within] of [
+    ['', []],
+    [' in a user namespace', ['unshare', '--user', '--mount', '--map-current-user', '--keep-caps', '--']],
+  ] as const) {
+    test(
+      `a user's window${place} is found and answered for its user and root, and for nobody else`,
+      limit,
+      async () => {
+        await withOtherWindow(
+          async ({ id }) => {
+            assert.equal(await answerFor(ORDINARY_ID, ORDINARY_ID, id), 'answered');
+            assert.equal(await answerFor(strangerId, ORDINARY_ID, id), 'refused');
+            assert.deepEqual(
+              (await listWindows()).filter((window) => window.id === id).map((window) => window.id),
+              [id],
+            );
+            assert.equal((await request(id, 'status', {})).id, id);
+            assert.equal(process.geteuid!(), 0);
+          },
+          asUser('ordinary', within),
+        );
       },
     );
+  }
+
+  test('nobody, who looks like every stranger in a user namespace, lets no stranger in', limit, async () => {
+    const nobody = 65534;
+    const before = asAny(nobody, ['unshare', '--user', '--map-current-user', '--']);
+    await withOtherWindow(async ({ id }) => {
+      assert.equal(listens(id, nobody), true);
+      assert.equal(await answerFor(strangerId, nobody, id), 'refused');
+    }, before);
+  });
+
+  test("a name that another user has bound in root's or a user's place is not believed", limit, async () => {
+    const ids = [newId(), newId()];
+    const names = [`forget/0/${ids[0]}`, `forget/${ORDINARY_ID}/${ids[1]}`];
+    const squatter = `
+import json, select, socket, sys
+listening = []
+for name in sys.argv[2:]:
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\\0" + name)
+    s.listen()
+    listening.append(s)
+print("ready", flush=True)
+while True:
+    for s in select.select(listening, [], [])[0]:
+        c, _ = s.accept()
+        c.sendall(json.dumps({"result": json.loads(sys.argv[1])}).encode() + b"\\n")
+`;
+    const [program, ...line] = asAny(strangerId, [
+      ...['python3', '-c', squatter, JSON.stringify(statusOf(ids[0]!)), ...names],
+    ]);
+    const child = spawn(program!, line, strangers);
+    try {
+      await once(child.stdout, 'data');
+      for (const name of names) assert.ok(abstractListeners().includes(name));
+      const silent: string[] = [];
+      const listed = (await listWindows((id) => silent.push(id))).map((window) => window.id);
+      for (const id of ids) {
+        assert.equal(listed.includes(id), false);
+        assert.equal(silent.includes(id), false);
+        await assert.rejects(request(id, 'status', {}), /^Failure: no window /);
+      }
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
+  test('the same tests of the socket hold for an ordinary user', { timeout: 60_000 }, () => {
+    const file = join(checkout, 'test/window/control.test.ts');
+    const top = temporaryDirectory('control', 'ordinary');
+    const [program, ...line] = asUser('ordinary', [process.execPath, '--import', tsx, '--test', file]);
+    const { status, stdout } = spawnSync(program!, line, {
+      cwd: checkout,
+      encoding: 'utf8',
+      env: environmentOf('ordinary', { TMPDIR: top }),
+    });
     assert.equal(status, 0, stdout);
     rmSync(top, { recursive: true, force: true });
   });

@@ -35,6 +35,18 @@ class Shell:
         self.send(line + "\n")
         return self.until("P> ")
 
+    def wait_for_foreground(self, name):
+        """Until the leader of the foreground group is a program of that name, so that keys reach it."""
+
+        def in_front():
+            try:
+                with open(f"/proc/{os.tcgetpgrp(self.fd)}/comm") as f:
+                    return f.read() == name + "\n"
+            except FileNotFoundError:
+                return False
+
+        wait_for(in_front, f"{name} comes to the foreground")
+
     def size(self, rows, columns):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
@@ -50,6 +62,13 @@ def alive(pid):
             return f.read().rpartition(") ")[2][0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + BOUND
+    while not condition():
+        check(time.monotonic() < end, what)
+        time.sleep(0.02)
 
 
 # A program that counts what it gets, and says when it is ready. It ends on SIGTERM, after a moment for a second one.
@@ -94,11 +113,10 @@ try:
         check("Stopped" in s.until("P> "), "the shell sees the job stopped")
         # Bare, the parent is the shell.
         states = lambda: {open(f"/proc/{p}/stat").read().rpartition(") ")[2][0] for p in {pid, wrapper} - {s.pid}}
-        check(states() == {"T"}, "both are stopped")
+        wait_for(lambda: states() == {"T"}, "both are stopped")
         check("Stopped" in s.run("jobs"), "jobs lists it")
         s.send("fg\n")
-        time.sleep(0.3)
-        check(states() == {"S"}, "both run again")
+        wait_for(lambda: states() == {"S"}, "both run again")
         s.send("\x1a")
         check("Stopped" in s.until("P> "), "it stops a second time")
         s.run("bg")
@@ -137,12 +155,12 @@ try:
     elif scenario == "inner-shell":
         s.run("$F exec -- bash --norc --noprofile --noediting -i")
         s.send("sleep 50\n")
-        time.sleep(0.4)
+        s.wait_for_foreground("sleep")
         s.send("\x1a")
         s.until("Stopped")
         s.until("P> ")
         s.send("fg\n")
-        time.sleep(0.3)
+        s.wait_for_foreground("sleep")
         s.send("\x03")
         s.until("P> ")
         s.send("suspend\n")
