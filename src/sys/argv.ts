@@ -27,6 +27,7 @@ export function rawEnvironment(): string[] {
 /** The working directory as a byte string. Throws SysError ENOENT if it was removed. */
 export function currentDirectory(): string {
   // Not by comparing with what stands at the path: a mount may cover it since this process entered.
-  if (statSync('/proc/self/cwd').nlink === 0) throw new SysError(ENOENT, 'the current directory no longer exists');
+  if (statSync('/proc/self/cwd').nlink === 0)
+    throw new SysError(ENOENT, 'the current directory no longer exists');
   return readlinkSync('/proc/self/cwd', 'buffer').toString('latin1');
 }
