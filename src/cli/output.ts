@@ -1,5 +1,7 @@
 /** What the person reads: lines on stderr for what happens, stdout for what was asked for. */
 
+import { say as sayLines } from '../window/say.ts';
+
 /** One line, whatever the text holds: a workspace's configuration or file names must not steer the terminal. */
 export function printable(text: string): string {
   return (
@@ -11,7 +13,7 @@ export function printable(text: string): string {
 }
 
 export function say(line: string): void {
-  process.stderr.write(`forget: ${printable(line)}\n`);
+  sayLines([`forget: ${printable(line)}`]);
 }
 
 export function printJson(value: unknown): void {

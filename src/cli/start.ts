@@ -2,6 +2,7 @@
  * The entry point. For `exec` the FUSE worker is started before anything else is loaded: it takes as long to load as
  * all the rest, and there are two cores.
  */
+import '../sys/node-version.ts';
 import { startWorker } from '../window/worker.ts';
 
 // The words before a subcommand can only be options of `forget` itself, and those end the program.

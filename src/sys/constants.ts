@@ -2,9 +2,8 @@
  * Constants of the Linux system call interface, as in include/uapi. Values hold for x86-64 and arm64, except
  * where a line says otherwise.
  */
-import { arch } from 'node:process';
 
-const arm = arch === 'arm64';
+const arm = process.arch === 'arm64';
 
 // open(2): include/uapi/asm-generic/fcntl.h; arm64 has four flags of its own.
 export const O_RDONLY = 0;

@@ -13,6 +13,7 @@ import { serveControl } from './control.ts';
 import { endLeftovers, mountNamespace } from './leftovers.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import { reportLines } from './report.ts';
+import { say } from './say.ts';
 import { selfTest } from './self-test.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
@@ -79,10 +80,6 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     unmountForced(settings.workspace);
     await window.end();
   }
-}
-
-function say(lines: string[]): void {
-  if (lines.length > 0) process.stderr.write(`${lines.join('\n')}\n`);
 }
 
 /** Time for what a short command does, before the control socket takes any. */

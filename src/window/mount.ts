@@ -7,6 +7,7 @@ import { displayName } from '../sys/bytes.ts';
 import { listWindows, request } from './control.ts';
 import { Failure } from './failure.ts';
 import { explainNamespaceFailure, namespaceKind } from './namespace.ts';
+import { say } from './say.ts';
 import { serveMount } from './serve-mount.ts';
 import type { WindowSettings } from './settings.ts';
 import { clearMount, findForgetMounts } from './stale.ts';
@@ -51,17 +52,10 @@ export async function mountWindow(settings: WindowSettings, options: MountOption
   return 0;
 }
 
-function say(lines: string[]): void {
-  if (lines.length > 0) process.stderr.write(`${lines.join('\n')}\n`);
-}
-
 function announce(id: string, pid: number, options: MountOptions): void {
   const mountpoint = displayName(options.mountpoint);
   if (options.json) process.stdout.write(`${JSON.stringify({ id, pid, mountpoint })}\n`);
-  else
-    process.stderr.write(
-      `forget: window ${id} is open at ${mountpoint}; "forget unmount ${mountpoint}" closes it\n`,
-    );
+  else say([`forget: window ${id} is open at ${mountpoint}; "forget unmount ${mountpoint}" closes it`]);
 }
 
 async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: number }> {

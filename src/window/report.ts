@@ -61,6 +61,7 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
     lines.push(`forget: ${path}: ${error}${count > 1 ? ` (${count} times)` : ''}${limitHint(error, report)}`);
   }
   for (const { pid, command, how } of report.leftovers) {
+    if (how === 'ended' && !verbose) continue;
     const what = how === 'ended' ? 'ended by itself' : `was ${how}`;
     lines.push(
       `forget: left running: ${command} (pid ${pid}) ${how === 'survived' ? 'could not be killed' : what}`,

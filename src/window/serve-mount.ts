@@ -9,6 +9,7 @@ import { serveControl } from './control.ts';
 import { Failure } from './failure.ts';
 import { startGuardian } from './guardian.ts';
 import { reportLines } from './report.ts';
+import { say } from './say.ts';
 import { selfTest } from './self-test.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
@@ -67,7 +68,7 @@ export async function serveMount(
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     settle(unwritten ? [...lines, unwritten] : lines);
-    process.stderr.write(lines.map((line) => `${line}\n`).join(''));
+    say(lines);
     // Whoever asked for the end gets its answer first.
     await new Promise((resolve) => setTimeout(resolve, 50));
     control.close();
