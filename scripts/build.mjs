@@ -1,7 +1,7 @@
 // Bundles the entry points as CommonJS, one file each: a short `forget exec` would otherwise spend its time on
 // loading many small ES modules (docs/performance.md has the figures). What few commands need (YAML, schemas)
 // stays apart, and so does the command line, before which the worker is started. koffi is a native addon.
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { build } from 'esbuild';
 
@@ -14,8 +14,10 @@ await build({
   absWorkingDir: root,
   entryPoints: {
     forget: 'src/cli/start.ts',
+    'fuse-worker-start': 'src/window/fuse-worker-start.ts',
     'fuse-worker': 'src/window/fuse-worker.ts',
     daemon: 'src/window/daemon.ts',
+    'make-upper': 'src/window/make-upper.ts',
     ...Object.fromEntries(apart.map((path) => [basename(path), `src/${path}.ts`])),
   },
   outdir: 'dist',
@@ -41,5 +43,28 @@ await build({
         );
       },
     },
+    {
+      // commander wants it for subcommands that are programs of their own; there are none, and it takes 2 ms to load.
+      name: 'commander without child_process',
+      setup({ onResolve, onLoad }) {
+        onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+          importer.includes('/commander/') ? { path: 'none', namespace: 'nothing' } : undefined,
+        );
+        onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({
+          contents: 'module.exports = {};',
+          loader: 'js',
+        }));
+      },
+    },
   ],
 });
+
+// What src/sys/bundle.ts loads, compiled by the Node that runs this.
+const bundle = await build({ entryPoints: [`${root}src/sys/bundle.ts`], format: 'esm', write: false });
+const { compileBundle } = await import(
+  `data:text/javascript,${encodeURIComponent(bundle.outputFiles[0].text)}`
+);
+for (const name of ['main', 'fuse-worker']) {
+  const file = `${root}dist/${name}.cjs`;
+  writeFileSync(`${file}.cache`, compileBundle(file).createCachedData());
+}

@@ -4,9 +4,14 @@
  * without a mark is closed. An unlinked lower file is the exception: its descriptor is all that is left of it.
  *
  * A descriptor that may write is closed after `WRITE_IDLE_MS` without use: while forget holds one, the file
- * cannot be executed outside the mount (ETXTBSY).
+ * cannot be executed outside the mount (ETXTBSY). One that this user could not open again stays: a file made
+ * read-only (0444, as git's objects are) takes writes from whoever has it open, and that the kernel does not say.
  */
-import { close } from '../sys/libc.ts';
+import { scratchCstring } from '../sys/bytes.ts';
+import { AT_FDCWD, O_CLOEXEC, O_NONBLOCK, O_RDWR } from '../sys/constants.ts';
+import { EACCES } from '../sys/errno.ts';
+import { close, errno, openat } from '../sys/libc.ts';
+import { Stat } from '../sys/stat.ts';
 import { NO_FD, type Node, WRITE_FD } from './node.ts';
 
 /** The hard limit on open files is 20,000 on the machines this was measured on, 4,096 on small ones. */
@@ -18,6 +23,7 @@ export class Descriptors {
   private hand = 0;
   private readonly writable = new Set<Node>();
   private readonly limit: number;
+  private readonly stat = new Stat();
   /** Open now. */
   count = 0;
 
@@ -82,8 +88,20 @@ export class Descriptors {
   closeIdleWritable(): void {
     for (const node of this.writable) {
       if (node.fdUsed) node.fdUsed = false;
-      else if (!isLastHold(node)) this.release(node);
+      else if (isLastHold(node)) continue;
+      else if (this.opensAgain(node.fd)) this.release(node);
+      else this.writable.delete(node);
     }
+  }
+
+  private opensAgain(fd: number): boolean {
+    const ownerMay = 0o600;
+    if (this.stat.of(fd) !== 0 || (this.stat.mode & ownerMay) === ownerMay) return true;
+    const flags = O_RDWR | O_NONBLOCK | O_CLOEXEC;
+    const again = openat(AT_FDCWD, scratchCstring(`/proc/self/fd/${fd}`), flags, 0);
+    if (again < 0) return errno() !== EACCES;
+    close(again);
+    return true;
   }
 
   private forgetAt(index: number): void {

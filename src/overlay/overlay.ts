@@ -15,11 +15,23 @@ import {
   O_PATH,
   O_RDONLY,
   O_RDWR,
+  O_WRONLY,
   PR_SET_SECUREBITS,
   SECBIT_NO_SETUID_FIXUP,
 } from '../sys/constants.ts';
-import { EINVAL, EISDIR, EMFILE, ENOENT, ENOTDIR, EPERM, EROFS, ESTALE, SysError } from '../sys/errno.ts';
-import { close, errno, openat, prctl, setfsgid, setfsuid, umask, unshare } from '../sys/libc.ts';
+import {
+  EACCES,
+  EINVAL,
+  EISDIR,
+  EMFILE,
+  ENOENT,
+  ENOTDIR,
+  EPERM,
+  EROFS,
+  ESTALE,
+  SysError,
+} from '../sys/errno.ts';
+import { close, errno, fchmodat, openat, prctl, setfsgid, setfsuid, umask, unshare } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { Descriptors } from './descriptors.ts';
 import { Ledger } from './ledger.ts';
@@ -212,12 +224,18 @@ export class Overlay {
     }
     if (!node.isRegular) return node.isDirectory ? -EISDIR : -EINVAL;
     if (node.inUpper) {
-      const fd = this.upper.open(node.upper);
+      const fd = this.openUpper(node.upper);
       if (fd >= 0) this.descriptors.set(node, fd, WRITE_FD);
       return fd;
     }
+    const fd = this.openLower(node, write ? O_RDWR : O_RDONLY, kind);
+    // A file that this user may write and not read, where the server has no capabilities.
+    return fd === -EACCES && write ? this.openLower(node, O_WRONLY, kind) : fd;
+  }
+
+  private openLower(node: Node, access: number, kind: number): number {
     // O_NONBLOCK: were a fifo put under this name, the loop must not wait for its other end.
-    const flags = (write ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC;
+    const flags = access | O_NONBLOCK | O_CLOEXEC;
     if (node.fd >= 0) {
       const fd = openat(-1, scratchCstring(`/proc/self/fd/${node.fd}`), flags, 0);
       if (fd < 0) return -errno();
@@ -233,6 +251,20 @@ export class Overlay {
     return fd === -EPERM && atime
       ? this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW, kind)
       : fd;
+  }
+
+  /** A descriptor of an upper file for reading and writing, whatever its mode; or -errno. */
+  private openUpper(object: number): number {
+    const barred = this.upper.open(object);
+    if (barred !== -EACCES) return barred;
+    // A server without capabilities is held to the mode. It made every object, and nobody sees it change in between.
+    const st = this.otherStat;
+    const error = st.at(this.upper.fd, this.upper.name(object));
+    if (error) return -error;
+    if (fchmodat(this.upper.fd, this.upper.name(object), 0o600, 0) < 0) return -errno();
+    const fd = this.upper.open(object);
+    fchmodat(this.upper.fd, this.upper.name(object), st.mode & 0o7777, 0);
+    return fd;
   }
 
   /** An O_PATH descriptor of a lower node of any type, for what works on descriptors alone; or -errno. */

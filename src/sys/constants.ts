@@ -107,6 +107,7 @@ export const IN_ONLYDIR = 0x1000000;
 export const IN_EXCL_UNLINK = 0x4000000;
 
 export const PR_SET_PDEATHSIG = 1;
+export const PR_SET_DUMPABLE = 4;
 export const PR_SET_CHILD_SUBREAPER = 36;
 export const PR_SET_SECUREBITS = 28;
 /** Keeps the capabilities of a thread whose fsuid leaves 0 (include/uapi/linux/securebits.h). */

@@ -4,25 +4,35 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { statSync } from 'node:fs';
 
 /** By the device's number: another mount may stand at the same place by then. */
 const SCRIPT = `read -r _ <&3
-grep -q "^[0-9]* [0-9]* $1 " /proc/self/mountinfo && printf %b "$2" | xargs -0 umount -l --`;
+device=$1 mountpoint=$2
+shift 2
+grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo && printf %b "$mountpoint" | xargs -0 "$@"`;
 
-/** `mountpoint` is a byte string. The guardian has a session of its own, and ends when `dismiss` is called. */
-export function startGuardian(mountpoint: string): { dismiss(): void } {
-  const { dev } = statSync(Buffer.from(mountpoint, 'latin1'));
-  const device = `${dev >> 8}:${(dev & 0xff) | ((dev >> 12) & ~0xff)}`;
+/**
+ * `mountpoint` is a byte string, `device` the `major:minor` of the mount, `detach` the command that takes it away.
+ * The guardian has a session of its own, and ends when `dismiss` is called.
+ */
+export function startGuardian(
+  mountpoint: string,
+  device: string,
+  detach: readonly string[],
+): { dismiss(): void } {
   const escaped = mountpoint.replace(
     /[^A-Za-z0-9/._-]/g,
     (c) => `\\0${c.charCodeAt(0).toString(8).padStart(3, '0')}`,
   );
-  const child: ChildProcess = spawn('/bin/sh', ['-c', SCRIPT, 'forget-guardian', device, escaped], {
-    cwd: '/',
-    detached: true,
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  });
+  const child: ChildProcess = spawn(
+    '/bin/sh',
+    ['-c', SCRIPT, 'forget-guardian', device, escaped, ...detach],
+    {
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    },
+  );
   child.unref();
   (child.stdio[3] as unknown as { unref(): void }).unref();
   return {

@@ -3,6 +3,7 @@
  * of its own (daemon.ts), which is handed its settings and says when the mount is ready.
  */
 import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { displayName } from '../sys/bytes.ts';
 import { listWindows, request } from './control.ts';
 import { Failure } from './failure.ts';
@@ -33,11 +34,9 @@ export type DaemonAnswer = { ready: { id: string; pid: number }; notices: string
 
 /** Returns the exit code; throws a Failure with nothing mounted. */
 export async function mountWindow(settings: WindowSettings, options: MountOptions): Promise<number> {
-  if (!namespaceKind().mayMount) {
-    throw new Failure(
-      `forget mount shows the window to every process, and that takes root: run it with sudo, or use "forget exec -- COMMAND", which needs no root${process.getuid!() === 0 ? `; ${explainNamespaceFailure()[0]}` : ''}`,
-    );
-  }
+  const { uid, mayMount } = namespaceKind();
+  // An ordinary user has fusermount3 to mount with; root without the capability has nothing.
+  if (uid === 0 && !mayMount) throw new Failure(explainNamespaceFailure()[0]!);
   const inPlace = options.mountpoint === settings.workspace;
   const lines = inPlace ? refuseUsed(settings.workspace, { force: options.force }) : [];
   say(lines);
@@ -59,7 +58,7 @@ function announce(id: string, pid: number, options: MountOptions): void {
 }
 
 async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: number }> {
-  const child = spawn(process.execPath, [new URL('./daemon.cjs', import.meta.url).pathname], {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('./daemon.cjs', import.meta.url))], {
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -1,13 +1,12 @@
 /** Serving a mount until it is unmounted: by `forget unmount`, a signal, or by hand. */
-import { unmountForced } from '../fuse/mount.ts';
-import { cstring, displayName } from '../sys/bytes.ts';
-import { UMOUNT_NOFOLLOW } from '../sys/constants.ts';
-import { EBUSY, errnoName } from '../sys/errno.ts';
-import { errno, umount2 } from '../sys/libc.ts';
+import { displayName } from '../sys/bytes.ts';
 import { account, writeReport } from './account.ts';
 import { serveControl } from './control.ts';
 import { Failure } from './failure.ts';
 import { startGuardian } from './guardian.ts';
+import { bySystemCall, type Mounter } from './mounter.ts';
+import { isForgetMount, mountAt } from './mountinfo.ts';
+import { namespaceKind } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
 import { selfTest } from './self-test.ts';
@@ -27,11 +26,22 @@ export async function serveMount(
 ): Promise<number> {
   process.chdir('/');
   const id = newId();
-  const window = new Window(settings, mountpoint);
+  const mounter = await mounterHere();
+  const window = new Window(settings, mountpoint, mounter);
   let guardian: { dismiss(): void } | undefined;
+  let device: string | undefined;
+  const close = () => {
+    // Where it was taken away by hand, what shows there now is not this window's to unmount.
+    const shown = deviceAt(mountpoint);
+    if (shown !== undefined && shown === (device ?? shown)) mounter.detach(mountpoint);
+    // Where the kernel does not end the connection along with the mount, those inside would keep it going.
+    void window.server.finish().catch(() => {});
+  };
   try {
     await window.mount();
-    guardian = startGuardian(mountpoint);
+    device = deviceAt(mountpoint);
+    if (device === undefined) throw new Failure(`the mount at ${displayName(mountpoint)} is gone already`);
+    guardian = startGuardian(mountpoint, device, mounter.detachCommand);
     selfTest(window.canary, mountpoint, window.lower, settings.readonly);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};
@@ -39,7 +49,12 @@ export async function serveMount(
       settle = resolve;
     });
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
-      takeAway(mountpoint, force);
+      if (force) close();
+      else if (!mounter.unmount(mountpoint)) {
+        throw new Failure(
+          `${displayName(mountpoint)} is in use: end the programs that work in it, or say --force`,
+        );
+      }
       return { lines: await closed };
     };
     const control = await serveControl({
@@ -59,10 +74,11 @@ export async function serveMount(
       },
     });
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.on(signal, () => unmountForced(mountpoint));
+      process.on(signal, close);
     }
-    const notice = window.trackedNotice();
-    ready(id, notice && !settings.quiet ? [notice] : []);
+    const tracked = window.trackedNotice();
+    const notices = [...mounter.notices(), ...(tracked ? [tracked] : [])];
+    ready(id, settings.quiet ? [] : notices);
     await window.server.ended;
     const report = await account(window, settings, started, { kind: 'mount' });
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
@@ -74,18 +90,21 @@ export async function serveMount(
     control.close();
     return 0;
   } finally {
-    unmountForced(mountpoint);
+    close();
     guardian?.dismiss();
     await window.end();
   }
 }
 
-function takeAway(mountpoint: string, force: boolean): void {
-  if (force) {
-    unmountForced(mountpoint);
-    return;
-  }
-  if (umount2(cstring(mountpoint), UMOUNT_NOFOLLOW) === 0) return;
-  if (errno() !== EBUSY) throw new Failure(`unmounting gave ${errnoName(errno())}`);
-  throw new Failure(`${displayName(mountpoint)} is in use: end the programs that work in it, or say --force`);
+/** An ordinary user mounts through fusermount3; root, and whoever has CAP_SYS_ADMIN, by system call. */
+async function mounterHere(): Promise<Mounter> {
+  if (namespaceKind().mayMount) return bySystemCall;
+  const { byFusermount } = await import('./fusermount.ts');
+  return byFusermount;
+}
+
+/** The `major:minor` of the forget mount that shows at this place. */
+function deviceAt(mountpoint: string): string | undefined {
+  const mount = mountAt(mountpoint);
+  return mount?.mountpoint === mountpoint && isForgetMount(mount) ? mount.device : undefined;
 }

@@ -2,10 +2,8 @@
  * A window over one workspace: the pieces that `exec` and `mount` both put together. State: the descriptors of the
  * lower and of the device, the server, and when it was opened.
  */
-
-import { mountDevice, mountFlagsOf, openDevice } from '../fuse/mount.ts';
 import { compileRules } from '../overlay/rules.ts';
-import { makeUpper } from '../overlay/upper.ts';
+import type { UpperFs } from '../overlay/upper.ts';
 import { cstring, displayName } from '../sys/bytes.ts';
 import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
 import { SysError } from '../sys/errno.ts';
@@ -13,6 +11,7 @@ import { close, errno, open } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { linkedRules } from './linked-rules.ts';
 import type { WorkerStart } from './messages.ts';
+import { bySystemCall, type Mounter } from './mounter.ts';
 import { type Canary, newCanary } from './self-test.ts';
 import { Server } from './server.ts';
 import type { WindowSettings } from './settings.ts';
@@ -25,14 +24,17 @@ export class Window {
   readonly canary: Canary;
   readonly lower: number;
   readonly server = new Server();
-  private readonly start: Omit<WorkerStart, 'wake'>;
+  private readonly start: Omit<WorkerStart, 'wake' | 'device' | 'upper'>;
   readonly tracked: { paths: string[]; more: number };
   private readonly mountpoint: string;
-  private readonly device: number;
+  private readonly mounter: Mounter;
+  private readonly upper: UpperFs | Promise<UpperFs>;
+  private device = -1;
   private readonly rootMode: number;
 
   /** Makes everything but the mount. Throws SysError, RuleError or Failure, with nothing left behind. */
-  constructor(settings: WindowSettings, mountpoint: string) {
+  constructor(settings: WindowSettings, mountpoint: string, mounter: Mounter = bySystemCall) {
+    this.mounter = mounter;
     this.mountpoint = mountpoint;
     this.canary = newCanary();
     const rules = [...settings.rules, ...linkedRules(settings), this.canary.rule];
@@ -43,12 +45,9 @@ export class Window {
     const error = st.of(this.lower);
     if (error) throw new SysError(error, `reading ${displayName(settings.workspace)}`);
     this.rootMode = st.mode;
-    this.device = openDevice();
     this.start = {
-      device: this.device,
       rootPath: mountpoint,
       lower: this.lower,
-      upper: makeUpper(settings.upperSize),
       rules,
       ignoreCase: settings.ignoreCase,
       hide: settings.hide,
@@ -56,19 +55,23 @@ export class Window {
       fixed: settings.configFiles,
       unreported: [this.canary.directory, this.canary.file],
     };
+    this.upper = mounter.makeUpper(settings.upperSize);
+    // A failure before `mount` waits for it is told there.
+    if (this.upper instanceof Promise) this.upper.catch(() => {});
     this.tracked = protectedTracked(settings.workspace, compiled, MOST_TRACKED);
   }
 
   /** Mounts, and serves from then on. */
   async mount(): Promise<void> {
-    mountDevice(this.device, this.mountpoint, mountFlagsOf(this.lower), this.rootMode);
-    await this.server.serve(this.start);
+    const upper = await this.upper;
+    this.device = this.mounter.mount(this.mountpoint, this.lower, this.rootMode);
+    await this.server.serve({ ...this.start, device: this.device, upper });
   }
 
   /** Ends the server and lets go of the lower. The mount, if it still stands, is dead after this. */
   async end(): Promise<void> {
     await this.server.stop();
-    close(this.device);
+    if (this.device >= 0) close(this.device);
     close(this.lower);
   }
 

@@ -4,7 +4,7 @@ import { SHARE_ENV, Worker } from 'node:worker_threads';
 let early: Worker | undefined;
 
 export function startWorker(): void {
-  early = new Worker(new URL('./fuse-worker.cjs', import.meta.url), { env: SHARE_ENV });
+  early = new Worker(new URL('./fuse-worker-start.cjs', import.meta.url), { env: SHARE_ENV });
 }
 
 /** The worker that was started early, or a new one. */

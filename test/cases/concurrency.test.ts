@@ -21,6 +21,7 @@ withWorkspace(
     const script = (name: string) => `
 echo ${name} > memory/shared.md; echo ${name} >> memory/old.md; echo ${name} > memory/${name}.md; echo ${name} > src/${name}.txt
 for i in $(seq 200); do [ -e src/a.txt ] && [ -e src/b.txt ] && [ -e src/c.txt ] && break; sleep 0.05; done
+sleep 0.3 # an outside change shows within a tenth of a second: these may have been empty when they were first seen
 cat src/a.txt src/b.txt src/c.txt memory/shared.md; tail -n 1 memory/old.md; find memory -maxdepth 1 -name '[abc].md' -printf '%f\\n'
 touch src/${name}.seen; for i in $(seq 200); do [ -e src/a.seen ] && [ -e src/b.seen ] && [ -e src/c.seen ] && break; sleep 0.05; done`;
     const results = await Promise.all(

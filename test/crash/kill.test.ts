@@ -107,6 +107,7 @@ async function killOnce(user: User, which: 'forget' | 'command', random: () => n
       pids.push(...victims(mark, which));
     }
     const victim = pids[Math.floor(random() * pids.length)]!;
+    const name = `${describeProcess(victim)} (${which})`;
     process.kill(victim, 'SIGKILL');
     const outcome = (patience: number) =>
       Promise.race([ended.then(() => 'ended'), delay(patience, 'still running')]);
@@ -114,12 +115,13 @@ async function killOnce(user: User, which: 'forget' | 'command', random: () => n
       // A helper process of forget's was hit: then the window either ended, or goes on as if nothing had happened.
       const before = lines(log).length;
       await delay(500);
-      assert.ok(lines(log).length > before, 'a window that survives the loss of a helper process goes on');
+      const state = lines(log).length > before ? '' : markedProcesses(mark).map(stacksOf).join('\n');
+      assert.equal(state, '', `${name} was killed, and the window neither ended nor went on:\n${state}`);
       for (const pid of victims(mark, which)) process.kill(pid, 'SIGKILL');
     }
     const now = await outcome(10_000);
     const running = now === 'ended' ? '' : markedProcesses(mark).map(stacksOf).join('\n');
-    assert.equal(now, 'ended', `${which} ${victim} was killed, and 10 s later these run:\n${running}`);
+    assert.equal(now, 'ended', `${name} was killed, and 10 s later these run:\n${running}`);
     assert.deepEqual(await untilGone(mark), [], 'no process is left');
     const mounts = forgetMounts(allPids()).filter(
       (mount) => !before.has(mount.connection) && mount.mountpoint.startsWith(workspace.top),

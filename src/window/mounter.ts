@@ -1,0 +1,49 @@
+/** How a window comes by its upper and its mount: the two acts that take CAP_SYS_ADMIN, or the help of others. */
+import { mountDevice, mountFlagsOf, openDevice, unmountForced } from '../fuse/mount.ts';
+import { makeUpper, type UpperFs } from '../overlay/upper.ts';
+import { cstring } from '../sys/bytes.ts';
+import { UMOUNT_NOFOLLOW } from '../sys/constants.ts';
+import { EBUSY, errnoName } from '../sys/errno.ts';
+import { close, errno, umount2 } from '../sys/libc.ts';
+import { Failure } from './failure.ts';
+
+/** Mount points are byte strings. */
+export interface Mounter {
+  /** Throws SysError or Failure. */
+  makeUpper(sizeBytes: number): UpperFs | Promise<UpperFs>;
+  /**
+   * Mounts a new FUSE device with the flags of the filesystem that `lower` is on; `rootMode` is the mode of the root,
+   * type included. Returns the device's descriptor. Throws SysError or Failure.
+   */
+  mount(mountpoint: string, lower: number, rootMode: number): number;
+  /** False while it is in use. Throws a Failure. */
+  unmount(mountpoint: string): boolean;
+  /** Takes the mount away although it is in use. Whoever is in it goes on there as long as the device is served. */
+  detach(mountpoint: string): void;
+  /** The command that does the same for a process of its own; the mount point is its last argument. */
+  readonly detachCommand: readonly string[];
+  /** Lines for the person about what such a mount is not. */
+  notices(): string[];
+}
+
+export const bySystemCall: Mounter = {
+  makeUpper,
+  mount(mountpoint, lower, rootMode) {
+    const device = openDevice();
+    try {
+      mountDevice(device, mountpoint, mountFlagsOf(lower), rootMode);
+      return device;
+    } catch (error) {
+      close(device);
+      throw error;
+    }
+  },
+  unmount(mountpoint) {
+    if (umount2(cstring(mountpoint), UMOUNT_NOFOLLOW) === 0) return true;
+    if (errno() === EBUSY) return false;
+    throw new Failure(`unmounting gave ${errnoName(errno())}`);
+  },
+  detach: unmountForced,
+  detachCommand: ['umount', '-l', '--'],
+  notices: () => [],
+};
