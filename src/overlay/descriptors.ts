@@ -37,7 +37,7 @@ export class Descriptors {
       close(node.fd);
       this.count--;
     } else {
-      this.queue.push(node);
+      node.fdIndex = this.queue.push(node) - 1;
     }
     node.fd = fd;
     node.fdKind = kind;
@@ -55,6 +55,12 @@ export class Descriptors {
     node.fd = -1;
     node.fdKind = NO_FD;
     this.writable.delete(node);
+    const last = this.queue.pop()!;
+    if (last !== node) {
+      this.queue[node.fdIndex] = last;
+      last.fdIndex = node.fdIndex;
+    }
+    node.fdIndex = -1;
   }
 
   /** Closes about a quarter of what is open: those not used for the longest time. */
@@ -66,16 +72,11 @@ export class Descriptors {
       if (this.hand >= this.queue.length) this.hand = 0;
       const node = this.queue[this.hand];
       if (!node) break;
-      if (node.fd < 0) {
-        this.forgetAt(this.hand);
-      } else if (node.fdUsed) {
+      if (!node.fdUsed && !isLastHold(node)) {
+        this.release(node); // another takes its place in the queue
+      } else {
         node.fdUsed = false;
         this.hand++;
-      } else if (isLastHold(node)) {
-        this.hand++;
-      } else {
-        this.release(node);
-        this.forgetAt(this.hand);
       }
     }
   }
@@ -102,11 +103,6 @@ export class Descriptors {
     if (again < 0) return errno() !== EACCES;
     close(again);
     return true;
-  }
-
-  private forgetAt(index: number): void {
-    const last = this.queue.pop()!;
-    if (index < this.queue.length) this.queue[index] = last;
   }
 }
 

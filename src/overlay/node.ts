@@ -59,6 +59,8 @@ export class Node {
   link: Link | null = null;
   moreLinks: Link[] | null = null;
   kids: Map<string, Kid> | null = null;
+  /** How many of its kids are directories. */
+  subdirectories = 0;
 
   /** A name of it is protected, or it came to its name from one that was: writes belong in the upper. */
   protected = false;
@@ -71,6 +73,8 @@ export class Node {
   fdKind: number = NO_FD;
   /** Looked at by the descriptor cache's clock. */
   fdUsed = false;
+  /** Its place in the descriptor cache's queue. */
+  fdIndex = -1;
   /** The inotify watch on the lower directory, or -1; 0 while nobody tried. */
   watch = 0;
   /** The lower's ctime (Stat.change) that the kernel was told last, or that forget's own write left. */
@@ -111,11 +115,15 @@ export class Node {
     }
     parent.kids ??= new Map();
     parent.kids.set(name, this);
+    if (this.isDirectory) parent.subdirectories++;
   }
 
   /** Takes the name away; the parent's entry goes too if it still leads here. */
   removeLink(parent: Node, name: string): void {
-    if (parent.kids?.get(name) === this) parent.kids.delete(name);
+    if (parent.kids?.get(name) === this) {
+      parent.kids.delete(name);
+      if (this.isDirectory) parent.subdirectories--;
+    }
     const more = this.moreLinks;
     if (this.link?.parent === parent && this.link.name === name) {
       this.link = more?.shift() ?? null;
@@ -124,6 +132,12 @@ export class Node {
       if (at >= 0) more.splice(at, 1);
     }
     if (more?.length === 0) this.moreLinks = null;
+  }
+
+  /** The directory is gone from the view: nothing below it has a name any more. */
+  dropKids(): void {
+    this.kids = null;
+    this.subdirectories = 0;
   }
 
   /** Every name it is known by. */

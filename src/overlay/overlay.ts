@@ -317,16 +317,10 @@ export class Overlay {
     st.ino = node.ino;
     if (node.isDirectory) {
       if (node.overlayChange !== 0) this.presentChange(node, st);
-      if (node.inUpper) st.nlink = 2 + this.subdirectories(node);
+      if (node.inUpper) st.nlink = 2 + node.subdirectories;
     } else if (node.inUpper) {
       st.nlink = node.linkCount;
     }
-  }
-
-  private subdirectories(node: Node): number {
-    let count = 0;
-    for (const kid of node.kids?.values() ?? []) if ('type' in kid && kid.isDirectory) count++;
-    return count;
   }
 
   private presentChange(node: Node, st: Stat): void {

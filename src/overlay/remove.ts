@@ -61,7 +61,7 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   if (node.isRegular || !node.inUpper) keepOpen(o, node);
   const covers = o.lowerHas(parent, name, o.otherStat);
   const hidden = node.isDirectory ? whiteoutsOf(node) : null;
-  if (node.isDirectory) node.kids = null;
+  if (node.isDirectory) node.dropKids();
   node.removeLink(parent, name);
   if (covers) {
     parent.kids ??= new Map();
@@ -107,7 +107,7 @@ function removeLowerDirectory(o: Overlay, node: Node, parent: Node, name: string
   if (dir < 0) return -dir;
   if (node.lookups > 0) o.dirFd(node);
   if (unlinkat(dir, scratchCstring(name), AT_REMOVEDIR) < 0) return errno();
-  node.kids = null;
+  node.dropKids();
   node.removeLink(parent, name);
   o.dropIdle(node);
   return 0;

@@ -127,7 +127,7 @@ function callRename(fromDir: number, name: string, toDir: number, newName: strin
 
 function forgetReplaced(o: Overlay, replaced: Node, target: Side): void {
   if (!replaced.inUpper && !replaced.isDirectory && targetStat.nlink <= 1) o.table.noteGone(replaced);
-  if (replaced.isDirectory) replaced.kids = null;
+  if (replaced.isDirectory) replaced.dropKids();
   replaced.removeLink(target.parent, target.name);
   o.dropIdle(replaced);
 }
