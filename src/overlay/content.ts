@@ -133,7 +133,8 @@ export function fallocate(
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
   if (sysFallocate(fd, mode, offset, length) < 0) return errno();
-  clearSetuid(o, node);
+  // No flag says, as a WRITE's does, whether the caller may keep setuid (CAP_FSETID): whoever is not root may not.
+  if (caller.uid !== 0) clearSetuid(o, node);
   if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
   return 0;
 }
