@@ -72,6 +72,7 @@ async function main(wanted: readonly string[]): Promise<number> {
     },
     stdio: 'inherit',
   });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
   const code = await new Promise<number>((resolve) => {
     child.once('close', (status, signal) => resolve(signal === null ? (status ?? 1) : 1));
   });

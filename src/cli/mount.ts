@@ -8,6 +8,11 @@ Without MOUNTPOINT the workspace is mounted over itself, for every process. forg
 to the background when the mount is ready. In place it first looks for processes that
 already have the workspace open, since those write past the mount, and refuses with
 their names.
+
+Root is not needed: an ordinary user mounts through fusermount3 (package fuse3) and with
+a user namespace. Then only that user's processes can use the mount, and root cannot
+either, unless /etc/fuse.conf has the line user_allow_other; and what others make in it
+belongs to that user.
 ${configurationHelp}
 Examples:
   forget mount ~/project

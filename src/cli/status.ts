@@ -33,6 +33,13 @@ export function addStatus(program: Command): void {
     });
 }
 
+function seenBy({ namespace, user }: WindowStatus): string {
+  if (namespace === 'own') return 'by its command alone';
+  return user === 'root'
+    ? 'by every process'
+    : "by its user's processes, and all where /etc/fuse.conf allows it";
+}
+
 function describe(window: WindowStatus, size: (bytes: number) => string): string {
   const { caught, upper, memory, requests } = window;
   const total = Object.values(requests).reduce((sum, count) => sum + count, 0);
@@ -43,7 +50,7 @@ function describe(window: WindowStatus, size: (bytes: number) => string): string
     .join(', ');
   const lines = [
     `${window.id}  ${window.kind} of ${window.workspace}, since ${window.since}, as ${window.user}`,
-    `  seen        ${window.namespace === 'own' ? `by its command alone, at ${window.mountpoint}` : `by every process, at ${window.mountpoint}`}`,
+    `  seen        ${seenBy(window)}, at ${window.mountpoint}`,
     ...(window.command ? [`  command     ${window.command.join(' ')}`] : []),
     `  caught      ${caught.written} written, ${caught.created} created, ${caught.deleted} deleted, ${caught.renamed} renamed; ${size(caught.bytes)}`,
     `  upper       ${size(upper.used)} of ${size(upper.limit)}${upper.noswap ? '' : ', may be swapped'}`,

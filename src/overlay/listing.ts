@@ -15,8 +15,9 @@ import type { Overlay } from './overlay.ts';
 
 const TWO_32 = 2 ** 32;
 const DT_DIR = 4;
-/** Directories whose listing is kept, because somebody may be in the middle of it. */
-const KEPT = 64;
+/** Entries of listings that are kept, because somebody may be in the middle of one: about 100 MB at the most. */
+const KEPT = 500_000;
+let kept = 0;
 const FIRST_COOKIE = 3;
 const dents = Buffer.alloc(256 << 10);
 
@@ -93,9 +94,10 @@ export function isEmptyInView(o: Overlay, node: Node): boolean {
 }
 
 function buildListing(o: Overlay, node: Node): number {
+  o.watchDirectory(node);
   const before = listings.get(node);
   const cookies = before?.cookies ?? new Map<string, number>();
-  const listing: Listing = { entries: [], cookies: new Map(), next: before?.next ?? FIRST_COOKIE };
+  const listing: Listing = { entries: [], cookies: new Map(), next: Math.max(node.nextCookie, FIRST_COOKIE) };
   const add = (name: string, ino: number, type: number) => {
     const cookie = cookies.get(name) ?? listing.next++;
     listing.cookies.set(name, cookie);
@@ -113,11 +115,11 @@ function buildListing(o: Overlay, node: Node): number {
   listing.entries.sort((a, b) => a.cookie - b.cookie);
   listings.delete(node);
   listings.set(node, listing);
-  if (listings.size > KEPT) {
-    for (const [oldest] of listings) {
-      listings.delete(oldest);
-      break;
-    }
+  node.nextCookie = listing.next;
+  kept += listing.entries.length - (before?.entries.length ?? 0);
+  for (const [oldest] of listings) {
+    if (kept <= KEPT || oldest === node) break;
+    dropListing(oldest);
   }
   return 0;
 }
@@ -192,5 +194,6 @@ function putEntry(o: Overlay, dir: Node, entry: Entry, size: number, plus: boole
 
 /** The directory's node is gone: so is its listing. */
 export function dropListing(node: Node): void {
+  kept -= listings.get(node)?.entries.length ?? 0;
   listings.delete(node);
 }

@@ -25,6 +25,8 @@ export function findChild(o: Overlay, parent: Node, name: string, st: Stat): Nod
   if (kid instanceof Whiteout) return ENOENT;
   if (kid?.inUpper) return o.statNode(kid, st) || kid;
   if (!parent.hasLower) return ENOENT;
+  // Watched before it is read: a change in between would be missed for as long as the kernel keeps the answer.
+  o.watchDirectory(parent);
   const dir = o.dirFd(parent);
   if (dir < 0) return -dir;
   const error = st.at(dir, scratchCstring(name));
@@ -48,7 +50,17 @@ function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: Node | 
   if (node.isDirectory && node.link) node.removeLink(node.link.parent, node.link.name);
   node.addLink(parent, name);
   if (!node.protected && o.isProtectedName(parent, name)) node.protected = true;
+  if (known?.isDirectory) classifyBelow(o, node);
   return node;
+}
+
+/** A directory that came from elsewhere brings files along that were judged by their old paths. */
+function classifyBelow(o: Overlay, dir: Node): void {
+  for (const [name, kid] of dir.kids ?? []) {
+    if (kid instanceof Whiteout) continue;
+    if (o.isProtectedName(dir, name)) kid.protected = true;
+    if (kid.isDirectory) classifyBelow(o, kid);
+  }
 }
 
 /** The lower no longer has the node under this name: somebody outside renamed or removed it. */
@@ -57,22 +69,30 @@ export function loseName(o: Overlay, node: Node, parent: Node, name: string): vo
   o.dropIdle(node);
 }
 
-/** How long the kernel may keep this name and these attributes. */
+/**
+ * How long the kernel may keep this name and these attributes. A directory's own attributes and listing change without
+ * an event in its parent, so it is watched itself; `st` is read again if that began only now.
+ */
 export function validityOf(o: Overlay, parent: Node, node: Node | null, st: Stat | null): Validity {
   const watched = !parent.hasLower || o.watchDirectory(parent);
-  const entry = watched || node?.inUpper ? LONG : SHORT;
-  validity.entry = entry;
-  // A file with more names may be changed by one of them in a directory that nobody watches.
-  const elsewhere = node !== null && !node.inUpper && !node.isDirectory && st !== null && st.nlink > 1;
-  validity.attr = node?.inUpper && !node.hasLower ? LONG : elsewhere ? SHORT : entry;
+  validity.entry = watched || node?.inUpper ? LONG : SHORT;
+  validity.attr = node && st ? attrValidity(o, node, st) : validity.entry;
   return validity;
 }
 
-/** How long the kernel may keep the attributes of a node that it asks for by itself. */
+/** How long the kernel may keep the attributes of a node. */
 export function attrValidity(o: Overlay, node: Node, st: Stat): number {
-  if (node === o.root) return o.watchDirectory(node) ? LONG : SHORT;
+  if (node.isDirectory && node.hasLower) {
+    const before = node.watch;
+    if (!o.watchDirectory(node)) return SHORT;
+    if (node.watch !== before) o.statNode(node, st);
+    return LONG;
+  }
+  if (node.inUpper) return LONG;
+  // A file with more names may be changed by one of them in a directory that nobody watches.
+  if (st.nlink > 1) return SHORT;
   const parent = node.link?.parent;
-  return parent ? validityOf(o, parent, node, st).attr : LONG;
+  return !parent || o.watchDirectory(parent) ? LONG : SHORT;
 }
 
 /** Replies with an entry, and counts that the kernel knows the node once more. */
@@ -91,7 +111,11 @@ export function lookup(o: Overlay, parentId: number, name: string, reply: Reply)
     reply.putEntry(0, validityOf(o, parent, null, null), null);
     return 0;
   }
-  return typeof found === 'number' ? found : replyEntry(o, parent, found, o.stat, reply);
+  if (typeof found === 'number') return found;
+  // Who looks a file up is about to open it, and will not say so (no_open). Should it be replaced or removed outside
+  // meanwhile, the one that was looked up is still to be had.
+  if (found.isRegular && !found.inUpper) o.pathFd(found);
+  return replyEntry(o, parent, found, o.stat, reply);
 }
 
 export function forget(o: Overlay, id: number, count: number): void {

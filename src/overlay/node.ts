@@ -59,8 +59,14 @@ export class Node {
   link: Link | null = null;
   moreLinks: Link[] | null = null;
   kids: Map<string, Kid> | null = null;
-  /** How many of its kids are directories. */
+  /** How many of its kids are directories, and how many of those the lower does not have. */
   subdirectories = 0;
+  upperSubdirectories = 0;
+  /** The cookie for the next new name of its listing (listing.ts). */
+  nextCookie = 0;
+
+  /** Directories: counted by the parent as one that the lower does not have. */
+  private upperOnly = false;
 
   /** A name of it is protected, or it came to its name from one that was: writes belong in the upper. */
   protected = false;
@@ -115,7 +121,10 @@ export class Node {
     }
     parent.kids ??= new Map();
     parent.kids.set(name, this);
-    if (this.isDirectory) parent.subdirectories++;
+    if (!this.isDirectory) return;
+    parent.subdirectories++;
+    this.upperOnly = this.inUpper && !this.hasLower;
+    if (this.upperOnly) parent.upperSubdirectories++;
   }
 
   /** Takes the name away; the parent's entry goes too if it still leads here. */
@@ -123,6 +132,7 @@ export class Node {
     if (parent.kids?.get(name) === this) {
       parent.kids.delete(name);
       if (this.isDirectory) parent.subdirectories--;
+      if (this.upperOnly) parent.upperSubdirectories--;
     }
     const more = this.moreLinks;
     if (this.link?.parent === parent && this.link.name === name) {
@@ -138,6 +148,7 @@ export class Node {
   dropKids(): void {
     this.kids = null;
     this.subdirectories = 0;
+    this.upperSubdirectories = 0;
   }
 
   /** Every name it is known by. */

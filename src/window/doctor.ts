@@ -5,6 +5,7 @@ import { displayName } from '../sys/bytes.ts';
 import { FSCONFIG_SET_FLAG, FSOPEN_CLOEXEC } from '../sys/constants.ts';
 import { listWindows } from './control.ts';
 import { Failure } from './failure.ts';
+import { FUSE_CONF, fusermountObstacle, mayAllowOthers } from './fusermount-check.ts';
 import { clearMount, findForgetMounts } from './stale.ts';
 import { runTool } from './tool.ts';
 
@@ -22,15 +23,16 @@ export interface Examination {
 }
 
 export async function examine(options: { fix: boolean }): Promise<Examination> {
+  const namespaces = checkNamespaces();
   const checks = await Promise.all([
     checkNode(),
     checkKernel(),
     checkDevice(),
-    checkNamespaces(),
+    namespaces,
     checkSetpriv(),
     checkKoffi(),
     checkUpper(),
-    checkFusermount(),
+    checkMounting(namespaces),
     checkWatches(),
     checkOpenFiles(),
     checkWindows(),
@@ -212,16 +214,20 @@ async function hasNoswap(): Promise<boolean> {
   }
 }
 
-async function checkFusermount(): Promise<Check> {
-  const name = 'fusermount3';
-  if (isRoot()) return ok(name, 'not needed as root');
-  const { code, stdout } = await runTool(['fusermount3', '--version'], { timeoutMs: 5000 });
-  if (code === 0) return ok(name, firstLine(stdout));
-  return warn(
-    name,
-    'is not installed; forget mount needs it, forget exec does not',
-    'install the package fuse3',
-  );
+/** Whether this user can `forget mount`; `forget exec` does without what is missing here. */
+async function checkMounting(namespaces: Promise<Check>): Promise<Check> {
+  const name = 'forget mount';
+  if ((await namespaces).status === 'fail') {
+    const missing = isRoot() ? 'CAP_SYS_ADMIN' : 'a user namespace, in which its RAM is made';
+    return warn(name, `is not possible without ${missing}`, 'as for the namespace above');
+  }
+  if (isRoot()) return ok(name, 'works, for every process');
+  const obstacle = await fusermountObstacle();
+  if (obstacle) return warn(name, `is not possible: ${obstacle.found}`, obstacle.advice);
+  const others = mayAllowOthers()
+    ? 'every process'
+    : `your own processes alone (user_allow_other in ${FUSE_CONF} opens it to all)`;
+  return ok(name, `works through fusermount3, for ${others}`);
 }
 
 function checkWatches(): Check {

@@ -7,7 +7,6 @@
  * `_FUSE_COMMFD` and sends the descriptor of the mounted /dev/fuse over it.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { mountFlagsOf } from '../fuse/mount.ts';
 import type { UpperFs } from '../overlay/upper.ts';
@@ -17,25 +16,14 @@ import { receiveDescriptor, socketpair } from '../sys/descriptor-passing.ts';
 import { SysError } from '../sys/errno.ts';
 import { close, errno, fcntl, prctl } from '../sys/libc.ts';
 import { Failure } from './failure.ts';
+import { FUSE_CONF, mayAllowOthers } from './fusermount-check.ts';
 import type { Mounter } from './mounter.ts';
 import { explainNamespaceFailure } from './namespace.ts';
 
-const FUSE_CONF = '/etc/fuse.conf';
 const F_SETFL = 4;
 /** The number under which a child gets its end of the socket. */
 const SOCKET_FD = 3;
 const ANSWER_MS = 10_000;
-
-/** Whether fusermount3 grants `allow_other` to ordinary users here. */
-export function mayAllowOthers(): boolean {
-  try {
-    return /^[ \t]*user_allow_other[ \t]*(#|$)/m.test(readFileSync(FUSE_CONF, 'latin1'));
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'EACCES') return false;
-    throw error;
-  }
-}
 
 export const byFusermount: Mounter = {
   makeUpper: makeUpperApart,
@@ -127,7 +115,10 @@ function makeUpperApart(sizeBytes: number): Promise<UpperFs> {
     said += text;
   });
   return new Promise<UpperFs>((resolve, reject) => {
-    child.once('error', (error) => reject(refusal(error.message)));
+    child.once('error', (error) => {
+      child.removeAllListeners('close');
+      reject(refusal(error.message));
+    });
     child.once('close', () => {
       const received = receiveDescriptor(own);
       if (received) resolve({ fd: received.fd, noswap: received.byte === 1 });

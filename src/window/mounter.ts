@@ -1,8 +1,8 @@
 /** How a window comes by its upper and its mount: the two acts that take CAP_SYS_ADMIN, or the help of others. */
-import { mountDevice, mountFlagsOf, openDevice, unmountForced } from '../fuse/mount.ts';
+import { mountDevice, mountFlagsOf, openDevice } from '../fuse/mount.ts';
 import { makeUpper, type UpperFs } from '../overlay/upper.ts';
 import { cstring } from '../sys/bytes.ts';
-import { UMOUNT_NOFOLLOW } from '../sys/constants.ts';
+import { MNT_DETACH, MNT_FORCE, UMOUNT_NOFOLLOW } from '../sys/constants.ts';
 import { EBUSY, errnoName } from '../sys/errno.ts';
 import { close, errno, umount2 } from '../sys/libc.ts';
 import { Failure } from './failure.ts';
@@ -43,7 +43,11 @@ export const bySystemCall: Mounter = {
     if (errno() === EBUSY) return false;
     throw new Failure(`unmounting gave ${errnoName(errno())}`);
   },
-  detach: unmountForced,
+  detach(mountpoint) {
+    const target = cstring(mountpoint);
+    // By force first: it ends the connection, and whoever waits for an answer gets an error.
+    if (umount2(target, MNT_FORCE | UMOUNT_NOFOLLOW) < 0) umount2(target, MNT_DETACH | UMOUNT_NOFOLLOW);
+  },
   detachCommand: ['umount', '-l', '--'],
   notices: () => [],
 };

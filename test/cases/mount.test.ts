@@ -13,6 +13,7 @@ import {
   markedProcesses,
   newMark,
   processesWith,
+  programOf,
   runWatched,
 } from '../harness/watchdog.ts';
 import { withWorkspace } from './window.ts';
@@ -53,6 +54,9 @@ function withMounts(title: string, body: (workspace: Workspace, forget: Forget) 
     { users: ['root'] },
   );
 }
+
+/** The processes that serve a mount, without those that watch over them. */
+const servers = (forget: Forget) => forget.processes().filter((pid) => programOf(pid) === 'node');
 
 async function gone(forget: Forget): Promise<void> {
   for (let i = 0; i < 60 && (forget.mounted().length > 0 || forget.processes().length > 0); i++)
@@ -140,7 +144,7 @@ withMounts(
       'mkdir memory/d && rmdir memory/d',
     ].map(loop);
     await delay(300);
-    for (const pid of forget.processes()) process.kill(pid, 'SIGKILL');
+    for (const pid of servers(forget)) process.kill(pid, 'SIGKILL');
     for (const writer of writers) assert.equal((await writer).stdout, 'told\n');
     await gone(forget);
     assert.deepEqual(protectedDifferences(workspace), []);
@@ -173,7 +177,7 @@ cat memory/old.md || echo told; cat src/big.txt >/dev/null || echo told; ls memo
       { user: 'root', cwd: '/', timeout: 15_000 },
     );
     for (let i = 0; i < 200 && !existsSync(join(workspace.top, 'ready')); i++) await delay(20);
-    for (const pid of forget.processes()) process.kill(pid, 'SIGKILL');
+    for (const pid of servers(forget)) process.kill(pid, 'SIGKILL');
     await gone(forget);
     writeFileSync(join(workspace.top, 'go'), '');
     assert.match((await reader).stdout, /^of the view\n(of the view|told)\ntold\ntold\n$/);

@@ -102,11 +102,12 @@ async function killOnce(user: User, which: 'forget' | 'command', random: () => n
     // From before the mount to well into the work: most of a start takes a tenth of a second.
     await delay(random() * 700);
     const pids = victims(mark, which);
-    for (let i = 0; i < 100 && pids.length === 0; i++) {
+    for (let i = 0; i < 500 && pids.length === 0; i++) {
       await delay(10);
       pids.push(...victims(mark, which));
     }
-    const victim = pids[Math.floor(random() * pids.length)]!;
+    const victim = pids[Math.floor(random() * pids.length)];
+    if (victim === undefined) throw new Error(`nothing to kill: ${JSON.stringify(await ended)}`);
     const name = `${describeProcess(victim)} (${which})`;
     process.kill(victim, 'SIGKILL');
     const outcome = (patience: number) =>
@@ -193,7 +194,8 @@ time.sleep(60)`;
         },
       });
       for (let i = 0; i < 500 && !existsSync(join(workspace.top, 'ready')); i++) await delay(10);
-      assert.ok(existsSync(join(workspace.top, 'ready')));
+      if (!existsSync(join(workspace.top, 'ready')))
+        assert.fail(`it does not start: ${JSON.stringify(await ended)}`);
       for (const pid of victims(mark, 'forget')) process.kill(pid, 'SIGKILL');
       await ended;
       assert.deepEqual(await untilGone(mark), []);

@@ -4,30 +4,31 @@
  * a lock, and the last one out restores.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const DEVICE = '/dev/fuse';
 
+// Arguments: the lock, which holds the mode to go back to.
 const GUARD = `
-exec 9>>"$1" || exit 1
+exec 9<"$1" || exit 1
 flock -s 9
 echo ready
 read -r _
 flock -u 9
-flock -n -x 9 && chmod "$2" ${DEVICE} && rm -f "$1"
+flock -n -x 9 && chmod "$(cat "$1")" ${DEVICE} && rm -f "$1"
 `;
 
-/** Opens /dev/fuse to everyone until this process ends. Nothing to do without root, or where it is open already. */
+/** Opens /dev/fuse to everyone until this process ends. Nothing to do without root, or where it is open by itself. */
 export async function openDevFuse(): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const mode = statSync(DEVICE).mode & 0o777;
   const lock = join(tmpdir(), 'forget-test-dev-fuse.lock');
-  const original = mode === 0o666 ? undefined : mode.toString(8);
-  if (original === undefined) return;
-  writeFileSync(lock, '', { flag: 'a' });
-  const guard = spawn('sh', ['-c', GUARD, 'sh', lock, original], {
+  // With a lock there, the device is open because of another run: this one must hold it open too.
+  if (mode === 0o666 && !existsSync(lock)) return;
+  if (mode !== 0o666) writeFileSync(lock, mode.toString(8));
+  const guard = spawn('sh', ['-c', GUARD, 'sh', lock], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true, // Ctrl-C at the terminal must not end the guard before it has restored
   });
@@ -38,6 +39,5 @@ export async function openDevFuse(): Promise<void> {
   });
   chmodSync(DEVICE, 0o666);
   guard.unref();
-  (guard.stdin as unknown as { unref(): void }).unref();
-  (guard.stdout as unknown as { unref(): void }).unref();
+  for (const stream of [guard.stdin, guard.stdout]) (stream as unknown as { unref(): void }).unref();
 }

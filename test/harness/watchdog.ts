@@ -123,21 +123,46 @@ export function stacksOf(pid: number): string {
   return lines.join('\n');
 }
 
+// The control filesystem is mounted in a namespace of the helper alone, since not every machine has it in place.
+const CONTROL = `cd /sys/fs/fuse/connections
+[ "$(ls)" ] || { mount -t fusectl fusectl . && cd /sys/fs/fuse/connections; }
+`;
+
+function withConnections(script: string, ...args: string[]): string {
+  const argv = ['--mount', 'sh', '-c', `${CONTROL}${script}`, 'sh', ...args];
+  return spawnSync('unshare', argv, { timeout: 5000, encoding: 'utf8' }).stdout;
+}
+
+/** Ends FUSE connections whatever their server does. Needs root; without it, killing the server has to do. */
+function abortConnections(connections: readonly number[]): void {
+  withConnections('for one; do echo 1 > "$one/abort"; done', ...connections.map(String));
+}
+
 /**
- * Ends a FUSE connection whatever its server does. The control filesystem is mounted in a namespace of the helper
- * alone, since not every machine has it in place. Needs root; without it, killing the server has to do.
+ * Connections whose mount no process sees any more: a thread of a dead server that waits for its own server keeps
+ * one alive, and itself, for ever (state D; it holds the descriptor whose end would end the wait).
  */
-function abortConnection(connection: number): void {
-  const script =
-    'mount -t fusectl fusectl /sys/fs/fuse/connections && echo 1 > "/sys/fs/fuse/connections/$1/abort"';
-  spawnSync('unshare', ['--mount', 'sh', '-c', script, 'sh', String(connection)], { timeout: 5000 });
+function orphanedConnections(): number[] {
+  const seen = new Set<number>();
+  for (const pid of allPids()) {
+    for (const line of procFile(pid, 'mountinfo').split('\n')) {
+      const [major, minor] = (line.split(' ')[2] ?? '').split(':');
+      if (major === '0') seen.add(Number(minor));
+    }
+  }
+  return withConnections('ls')
+    .split('\n')
+    .filter(Boolean)
+    .map(Number)
+    .filter((one) => !seen.has(one));
 }
 
 /** Ends every process with `mark` and the FUSE connections they see; returns their stacks before that. */
 export async function endMarked(mark: string): Promise<string> {
   const pids = markedProcesses(mark);
   const text = pids.map(stacksOf).join('\n');
-  for (const mount of forgetMounts(pids)) abortConnection(mount.connection);
+  const connections = forgetMounts(pids).map((mount) => mount.connection);
+  if (connections.length > 0) abortConnections(connections);
   for (let round = 0; round < 20; round++) {
     const left = markedProcesses(mark);
     if (left.length === 0) break;
@@ -149,6 +174,7 @@ export async function endMarked(mark: string): Promise<string> {
       }
     }
     await delay(50);
+    if (round === 10) abortConnections(orphanedConnections());
   }
   return text;
 }
