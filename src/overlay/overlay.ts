@@ -23,7 +23,6 @@ import {
   EACCES,
   EINVAL,
   EISDIR,
-  EMFILE,
   ENOENT,
   ENOTDIR,
   EPERM,
