@@ -87,7 +87,11 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
   let error = 0;
   if (args.valid & Fattr.SIZE) error = truncate(o, node, args);
   if (!error && args.valid & (Fattr.UID | Fattr.GID)) error = chown(o, node, args);
-  if (!error && args.valid & Fattr.MODE) error = chmod(o, node, args.mode & 0o7777);
+  if (!error && args.valid & Fattr.MODE) {
+    // Whoever has the file open goes on writing it, which the new mode may bar this server from.
+    if (node.isRegular && !(args.mode & 0o200)) o.fileFd(node, true);
+    error = chmod(o, node, args.mode & 0o7777);
+  }
   if (!error && args.valid & (Fattr.ATIME | Fattr.MTIME)) error = utimens(o, node, args);
   if (error) return error;
   error = o.statNode(node, st);

@@ -17,7 +17,7 @@ import {
   SEEK_DATA,
   SEEK_HOLE,
 } from '../sys/constants.ts';
-import { EINVAL, ENOENT, ENXIO, EROFS, errnoName, SysError } from '../sys/errno.ts';
+import { EINVAL, ENOENT, ENXIO, EPERM, EROFS, errnoName, SysError } from '../sys/errno.ts';
 import {
   close,
   dup,
@@ -99,16 +99,19 @@ function upperError(o: Overlay, node: Node, error: number): number {
 /** Attributes, and then the change of layer. From here on every operation goes to the copy. */
 function finish(o: Overlay, node: Node, object: number, st: Stat): number {
   const name = () => o.upper.name(object);
-  // In a user namespace an owner that is not mapped there cannot be given; the copy then is the caller's.
-  if (fchownat(o.upper.fd, name(), st.uid, st.gid, AT_SYMLINK_NOFOLLOW) < 0 && errno() !== EINVAL)
-    return errno();
-  if (node.type !== S_IFLNK && fchmodat(o.upper.fd, name(), st.mode & 0o7777, 0) < 0) return errno();
+  // In a user namespace an owner that is not mapped there cannot be given (EINVAL), nor by a server without
+  // capabilities one that is not its own user (EPERM); the copy then is the caller's.
+  if (fchownat(o.upper.fd, name(), st.uid, st.gid, AT_SYMLINK_NOFOLLOW) < 0) {
+    if (errno() !== EINVAL && errno() !== EPERM) return errno();
+  }
   const source = magicPath(o, node, 0);
   if (typeof source === 'number') return source;
-  const failed =
-    copyXattrs(source, scratchCstring(`/proc/self/fd/${o.upper.fd}/${object}`, 1), lsetxattr) ||
-    copyTimes(o, object, st);
+  const failed = copyXattrs(source, scratchCstring(`/proc/self/fd/${o.upper.fd}/${object}`, 1), lsetxattr);
   if (failed) return failed;
+  // After the attributes, which a read-only mode would bar.
+  if (node.type !== S_IFLNK && fchmodat(o.upper.fd, name(), st.mode & 0o7777, 0) < 0) return errno();
+  const untimed = copyTimes(o, object, st);
+  if (untimed) return untimed;
   node.upper = object;
   // A directory keeps the descriptor of the lower one that shows through it.
   if (!node.isDirectory) o.descriptors.release(node);
@@ -227,12 +230,12 @@ export function moveToLower(o: Overlay, node: Node, parent: Node, name: string):
   error = ftruncate(fd, st.size) < 0 ? errno() : 0;
   while (!error && position.at < st.size) error = copySlice(source, fd, position, st.size);
   if (!error && fchownat(fd, EMPTY, st.uid, st.gid, AT_EMPTY_PATH) < 0) error = errno();
-  if (!error && fchmod(fd, st.mode & 0o7777) < 0) error = errno();
   error ||= copyXattrs(
     scratchCstring(`/proc/self/fd/${o.upper.fd}/${node.upper}`, 0),
     scratchCstring(`/proc/self/fd/${fd}`, 1),
     setxattr,
   );
+  if (!error && fchmod(fd, st.mode & 0o7777) < 0) error = errno();
   error ||= o.otherStat.of(fd);
   if (error) {
     close(fd);

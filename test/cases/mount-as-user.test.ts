@@ -1,7 +1,7 @@
 // `forget mount` by an ordinary user, through the setuid fusermount3.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { appendFileSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { protectedDifferences, type Workspace } from '../harness/forget.ts';
@@ -229,6 +229,35 @@ for path in ['src/ro', 'memory/ro']:
     );
     await user.sh('"$FORGET" unmount "$WS"');
     await gone();
+  },
+);
+
+withMachine(
+  'a file that loses its write permission while it is open, and protected ones with attributes or of another owner',
+  async ({ workspace, user, gone }) => {
+    const other = join(workspace.path, 'memory/other.md');
+    writeFileSync(other, 'other\n');
+    chmodSync(other, 0o666);
+    await user.sh('"$FORGET" mount --quiet "$WS"');
+    const printed = await user.sh(
+      `cd "$WS"\n${python(`
+import os, time
+for path in ['src/late', 'memory/late']:
+    open(path, 'w').close()
+    time.sleep(0.3)
+    fd = os.open(path, os.O_RDWR)
+    os.fchmod(fd, 0o444)
+    time.sleep(0.3)
+    os.write(fd, b'late')
+    print(path, open(path).read())
+with open('memory/other.md', 'a') as file: file.write('more')
+print(open('memory/other.md').read())
+`)}`,
+    );
+    assert.equal(printed, 'src/late late\nmemory/late late\nother\nmore\n');
+    await user.sh('"$FORGET" unmount "$WS"');
+    await gone();
+    assertLower(workspace, { 'src/late': 'late', 'memory/late': null, 'memory/other.md': 'other\n' });
   },
 );
 
