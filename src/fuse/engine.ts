@@ -10,7 +10,7 @@
  */
 import { cstring } from '../sys/bytes.ts';
 import { O_CLOEXEC, O_RDWR, POLLIN } from '../sys/constants.ts';
-import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, errnoName, SysError } from '../sys/errno.ts';
+import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, ENOSPC, errnoName, SysError } from '../sys/errno.ts';
 import { close, dup3, errno, open, poll, read, write } from '../sys/libc.ts';
 import { MAX_OPCODE, Op, opName, REQUEST_BUFFER_SIZE } from './abi.ts';
 import { dispatch } from './dispatch.ts';
@@ -53,8 +53,15 @@ export class Engine {
   private readonly jobs: Job[] = [];
   private deferredTo: Buffer[] | undefined;
   private readonly replays: Buffer[] = [];
+  /** Requests that found no space, to be tried once more when all that the kernel has queued is worked off. */
+  private readonly retries: Buffer[] = [];
+  private retriesDue = 0;
+  /** Whether an ENOSPC of the request in hand is final. */
+  lastTry = false;
   private extendedSetxattr = false;
   private running = true;
+  /** Called after each request, when nothing of it is in use any more. */
+  afterRequest: () => void = () => {};
   /** Called before the loop sleeps: the longest time to sleep, in ms, or -1 for as long as it takes. */
   idle: () => number = () => -1;
 
@@ -132,7 +139,10 @@ export class Engine {
       while (this.running) {
         const got = this.next();
         if (got === 'end') break;
-        if (got === 'request') this.serve();
+        if (got === 'request') {
+          this.serve();
+          this.afterRequest();
+        }
         if (got === 'nothing' || ++sinceWatch >= WATCH_EVERY) {
           sinceWatch = 0;
           this.betweenRequests(got === 'nothing');
@@ -157,7 +167,9 @@ export class Engine {
 
   /** Puts the next request into the buffer: one that was put aside, or one from the device, after a spin. */
   private next(): 'request' | 'nothing' | 'end' {
-    const saved = this.replays.shift();
+    this.lastTry = this.retriesDue > 0;
+    const saved = this.lastTry ? this.retries.shift() : this.replays.shift();
+    if (this.lastTry) this.retriesDue--;
     if (saved) {
       this.request.restore(saved);
       return 'request';
@@ -174,6 +186,10 @@ export class Engine {
       if (error === ENODEV) return 'end';
       if (error !== EAGAIN && error !== ENOENT && error !== EINTR)
         throw new SysError(error, 'reading /dev/fuse');
+      if (this.retries.length > 0) {
+        this.retriesDue = this.retries.length;
+        return this.next();
+      }
       if (this.jobs.length > 0) return 'nothing';
     } while (process.hrtime.bigint() < until);
     return 'nothing';
@@ -230,6 +246,11 @@ export class Engine {
       return;
     }
     if (outcome === ANSWERED_LATER) return;
+    if (outcome === ENOSPC && !this.lastTry) {
+      // An unlinked file's space is free when the kernel forgets it, and that message may be queued behind this one.
+      this.retries.push(request.save());
+      return;
+    }
     const length = reply.finish(request.uniqueLow, request.uniqueHigh, outcome);
     if (write(this.device, reply.bytes, length) < 0) this.refused(errno());
   }

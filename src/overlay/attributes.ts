@@ -133,7 +133,11 @@ export function clearSetuid(o: Overlay, node: Node): number {
   const mode = st.mode;
   const setgid = mode & S_ISGID && mode & S_IXGRP ? S_ISGID : 0;
   const clear = mode & (S_ISUID | setgid);
-  return clear ? chmod(o, node, mode & 0o7777 & ~clear) : 0;
+  if (!clear) return 0;
+  // The kernel asked for it, and yet keeps the mode it knows.
+  o.notifier.inode(node.id);
+  o.notifier.flush();
+  return chmod(o, node, mode & 0o7777 & ~clear);
 }
 
 function utimens(o: Overlay, node: Node, args: SetAttr): number {
@@ -191,10 +195,16 @@ export function touchDirectory(o: Overlay, dir: Node): void {
   }
 }
 
-/** A change that leaves no other trace on an upper object (a link, a rename) moves its ctime. */
+/**
+ * A change that leaves no other trace on an upper object (a link, a rename) moves its ctime. A chown that changes
+ * nothing would do it for every type, but takes setuid and setgid away.
+ */
 export function touchChangeTime(o: Overlay, node: Node): void {
   if (!node.inUpper) return;
-  fchownat(o.upper.fd, o.upper.name(node.upper), UNCHANGED, UNCHANGED, AT_SYMLINK_NOFOLLOW);
+  const st = o.otherStat;
+  const name = o.upper.name(node.upper);
+  if (node.type === S_IFLNK) fchownat(o.upper.fd, name, UNCHANGED, UNCHANGED, AT_SYMLINK_NOFOLLOW);
+  else if (st.at(o.upper.fd, name) === 0) fchmodat(o.upper.fd, name, st.mode & 0o7777, 0);
 }
 
 export function readlink(o: Overlay, id: number, reply: Reply): number {

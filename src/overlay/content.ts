@@ -43,6 +43,7 @@ export function read(o: Overlay, id: number, offset: number, size: number, reply
 function writable(o: Overlay, node: Node): number {
   const refused = o.refuseChange(node);
   if (refused) return refused;
+  if (node.waiting) return o.engine.defer(node.waiting);
   return node.protected && !node.inUpper ? copyUp(o, node) : 0;
 }
 
@@ -76,7 +77,8 @@ export function write(
   const written = pwritev2(fd, iovec, 1, offset, append ? RWF_APPEND : 0);
   if (written < 0) {
     const error = errno();
-    if (error === ENOSPC && node.inUpper) o.ledger.error(o.pathOf(node), `write failed: ${errnoName(error)}`);
+    if (error === ENOSPC && node.inUpper && o.engine.lastTry)
+      o.ledger.error(o.pathOf(node), `write failed: ${errnoName(error)}`);
     return error;
   }
   if (writeFlags & WRITE_KILL_SUIDGID) clearSetuid(o, node);
@@ -155,8 +157,9 @@ export function copyFileRange(
   if (!source.isRegular || !target.isRegular) return EINVAL;
   const outcome = writable(o, target);
   if (outcome) return outcome;
-  const from = o.fileFd(source, false);
+  // The one that writes first: where both are one file it serves as both.
   const to = o.fileFd(target, true);
+  const from = source === target ? to : o.fileFd(source, false);
   if (from < 0) return -from;
   if (to < 0) return -to;
   offsets[0].writeBigInt64LE(BigInt(sourceOffset));
@@ -164,6 +167,7 @@ export function copyFileRange(
   // Between two filesystems the kernel says EXDEV, and the caller's kernel then copies by READ and WRITE.
   const n = sysCopyFileRange(from, offsets[0], to, offsets[1], Math.min(length, MAX_COPY), 0);
   if (n < 0) return errno();
+  if (caller.uid !== 0) clearSetuid(o, target);
   if (target.inUpper && !target.held) o.ledger.note(o.pathOf(target), caller.pid).written += n;
   reply.putU32(n);
   reply.putU32(0);

@@ -17,7 +17,7 @@ import {
   SEEK_DATA,
   SEEK_HOLE,
 } from '../sys/constants.ts';
-import { EINVAL, ENOENT, ENXIO, EPERM, EROFS, errnoName, SysError } from '../sys/errno.ts';
+import { EINVAL, ENOENT, ENOSPC, ENXIO, EPERM, EROFS, errnoName, SysError } from '../sys/errno.ts';
 import {
   close,
   dup,
@@ -26,6 +26,7 @@ import {
   fchmodat,
   fchownat,
   ftruncate,
+  linkat,
   lseek,
   lsetxattr,
   mkdirat,
@@ -38,12 +39,12 @@ import {
 import { Stat } from '../sys/stat.ts';
 import { copyTimes, magicPath, readTarget } from './attributes.ts';
 import { findChild } from './lookup.ts';
-import { Node, WRITE_FD } from './node.ts';
+import { type Link, Node, WRITE_FD } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { copyXattrs } from './xattrs.ts';
 
 const INLINE_BYTES = 4 << 20;
-/** About 0.5 ms: the longest that another request waits behind a slice. */
+/** 1-4 ms: what another request may have to wait behind. */
 const SLICE_BYTES = 1 << 20;
 const EMPTY = Buffer.from([0]);
 const slice = Buffer.alloc(SLICE_BYTES);
@@ -92,7 +93,8 @@ function copyUpAlone(o: Overlay, node: Node, keep: number): number {
 
 /** ENOSPC and EDQUOT of the upper are news for the report: the program may not say. */
 function upperError(o: Overlay, node: Node, error: number): number {
-  o.ledger.error(o.pathOf(node), `copy-up failed: ${errnoName(error)}`);
+  if (error !== ENOSPC || o.engine.lastTry)
+    o.ledger.error(o.pathOf(node), `copy-up failed: ${errnoName(error)}`);
   return error;
 }
 
@@ -202,9 +204,8 @@ function copyUpDatabase(o: Overlay, node: Node): number {
   for (const suffix of SIDES) {
     if (suffix === side) continue;
     const other = findChild(o, link.parent, base + suffix, o.otherStat);
-    if (!(other instanceof Node) || other.inUpper || !other.isRegular) continue;
+    if (!(other instanceof Node) || other.inUpper || !other.isRegular || !other.protected) continue;
     if (other.waiting) return o.engine.defer(other.waiting);
-    other.protected = true;
     const outcome = copyUpAlone(o, other, Number.POSITIVE_INFINITY);
     if (outcome) return outcome;
   }
@@ -212,10 +213,10 @@ function copyUpDatabase(o: Overlay, node: Node): number {
 }
 
 /**
- * Moves a node of the upper, a regular file or a symlink that stands under an unprotected name, to the lower:
- * a held file whose target turned out to be unprotected. Returns 0 or an errno; on failure it stays.
+ * Moves a regular file of the upper, that stands under unprotected names alone, to the lower: a held file whose target turned out to be unprotected. Returns 0 or an errno; on failure it stays.
  */
-export function moveToLower(o: Overlay, node: Node, parent: Node, name: string): number {
+export function moveToLower(o: Overlay, node: Node): number {
+  const [{ parent, name }, ...others] = [...node.links()] as [Link, ...Link[]];
   const st = new Stat();
   let error = o.statNode(node, st);
   if (error) return error;
@@ -236,6 +237,7 @@ export function moveToLower(o: Overlay, node: Node, parent: Node, name: string):
     setxattr,
   );
   if (!error && fchmod(fd, st.mode & 0o7777) < 0) error = errno();
+  for (const other of others) error ||= linkBeside(o, dir, name, other);
   error ||= o.otherStat.of(fd);
   if (error) {
     close(fd);
@@ -250,6 +252,12 @@ export function moveToLower(o: Overlay, node: Node, parent: Node, name: string):
   o.table.noteBorn(node);
   o.descriptors.set(node, fd, WRITE_FD);
   return 0;
+}
+
+function linkBeside(o: Overlay, dir: number, name: string, other: Link): number {
+  const otherDir = o.dirFd(other.parent);
+  if (otherDir < 0) return -otherDir;
+  return linkat(dir, scratchCstring(name, 0), otherDir, scratchCstring(other.name, 1), 0) < 0 ? errno() : 0;
 }
 
 /**

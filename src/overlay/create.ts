@@ -200,7 +200,8 @@ function makeInUpper(
 ): number {
   const node = makeObject(o, parent, what, caller);
   if (typeof node === 'number') {
-    if (node === ENOSPC) o.ledger.error(o.path(parent, name) ?? name, `create failed: ${errnoName(node)}`);
+    if (node === ENOSPC && o.engine.lastTry)
+      o.ledger.error(o.path(parent, name) ?? name, `create failed: ${errnoName(node)}`);
     return node;
   }
   node.protected = place === 'upper';

@@ -7,16 +7,25 @@
  * cannot be executed outside the mount (ETXTBSY). One that this user could not open again stays: a file made
  * read-only (0444, as git's objects are) takes writes from whoever has it open, and that the kernel does not say.
  */
+import { readFileSync } from 'node:fs';
 import { scratchCstring } from '../sys/bytes.ts';
-import { AT_FDCWD, O_CLOEXEC, O_NONBLOCK, O_RDWR } from '../sys/constants.ts';
+import { AT_FDCWD, O_CLOEXEC, O_NONBLOCK, O_PATH, O_RDWR } from '../sys/constants.ts';
 import { EACCES } from '../sys/errno.ts';
 import { close, errno, openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
-import { NO_FD, type Node, WRITE_FD } from './node.ts';
+import { NO_FD, type Node, PATH_FD, WRITE_FD } from './node.ts';
 
-/** The hard limit on open files is 20,000 on the machines this was measured on, 4,096 on small ones. */
-const DEFAULT_LIMIT = 3000;
+/** What the rest of the process needs, and a request that walks down a deep path. */
+const RESERVED = 256;
+const MOST = 12_000;
 export const WRITE_IDLE_MS = 50;
+
+/** How many descriptors nodes may keep, by the limit on open files (20,000 where this was measured, 1,024 on small ones). */
+function limitHere(): number {
+  const line = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
+  const files = line ? Number(line[1]) : 1024;
+  return Math.max(files >> 2, Math.min(MOST, files - RESERVED));
+}
 
 export class Descriptors {
   private readonly queue: Node[] = [];
@@ -27,7 +36,7 @@ export class Descriptors {
   /** Open now. */
   count = 0;
 
-  constructor(limit = DEFAULT_LIMIT) {
+  constructor(limit = limitHere()) {
     this.limit = limit;
   }
 
@@ -45,7 +54,6 @@ export class Descriptors {
     this.count++;
     if (kind === WRITE_FD && !node.inUpper) this.writable.add(node);
     else this.writable.delete(node);
-    if (this.count > this.limit) this.makeRoom();
   }
 
   release(node: Node): void {
@@ -55,6 +63,12 @@ export class Descriptors {
     node.fd = -1;
     node.fdKind = NO_FD;
     this.writable.delete(node);
+    this.leaveQueue(node);
+  }
+
+  /** The last one of the queue takes its place. */
+  private leaveQueue(node: Node): void {
+    if (node.fdIndex < 0) return;
     const last = this.queue.pop()!;
     if (last !== node) {
       this.queue[node.fdIndex] = last;
@@ -63,18 +77,23 @@ export class Descriptors {
     node.fdIndex = -1;
   }
 
-  /** Closes about a quarter of what is open: those not used for the longest time. */
+  /**
+   * Between requests: closes about a quarter of what is open, those not used for the longest time. Never within one,
+   * which may still hold a descriptor by its number.
+   */
   makeRoom(): void {
+    if (this.count <= this.limit) return;
     const target = Math.floor(this.limit * 0.75);
-    let looked = 0;
-    const most = this.queue.length * 2;
-    while (this.count > target && looked++ < most) {
+    for (
+      let looked = this.queue.length * 2;
+      looked > 0 && this.count > target && this.queue.length > 0;
+      looked--
+    ) {
       if (this.hand >= this.queue.length) this.hand = 0;
-      const node = this.queue[this.hand];
-      if (!node) break;
-      if (!node.fdUsed && !isLastHold(node)) {
-        this.release(node); // another takes its place in the queue
-      } else {
+      const node = this.queue[this.hand]!;
+      if (isLastHold(node)) this.leaveQueue(node);
+      else if (!node.fdUsed) this.release(node);
+      else {
         node.fdUsed = false;
         this.hand++;
       }
@@ -89,10 +108,19 @@ export class Descriptors {
   closeIdleWritable(): void {
     for (const node of this.writable) {
       if (node.fdUsed) node.fdUsed = false;
-      else if (isLastHold(node)) continue;
-      else if (this.opensAgain(node.fd)) this.release(node);
+      else if (this.opensAgain(node.fd)) this.keepPathOnly(node);
       else this.writable.delete(node);
     }
+  }
+
+  /**
+   * Whoever has the file open may write on, also after somebody outside renamed or removed it: an `O_PATH` descriptor
+   * is no writer, and can be opened again.
+   */
+  private keepPathOnly(node: Node): void {
+    const fd = openat(AT_FDCWD, scratchCstring(`/proc/self/fd/${node.fd}`), O_PATH | O_CLOEXEC, 0);
+    if (fd >= 0) this.set(node, fd, PATH_FD);
+    else this.writable.delete(node);
   }
 
   private opensAgain(fd: number): boolean {

@@ -16,9 +16,8 @@ export function isTooBigToHold(o: Overlay, fd: number): boolean {
 
 /** Moves a held file to the lower under the name it has. Returns 0 or an errno; it stays held then. */
 export function releaseHeld(o: Overlay, node: Node, why: string): number {
-  const link = node.link;
-  if (!link) return 0;
-  const error = moveToLower(o, node, link.parent, link.name);
+  if (!node.link) return 0;
+  const error = moveToLower(o, node);
   const path = o.pathOf(node);
   if (error) o.ledger.error(path, `a held file could not be moved to the workspace: ${errnoName(error)}`);
   else o.ledger.noteMoved(path, why);

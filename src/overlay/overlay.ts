@@ -19,17 +19,7 @@ import {
   PR_SET_SECUREBITS,
   SECBIT_NO_SETUID_FIXUP,
 } from '../sys/constants.ts';
-import {
-  EACCES,
-  EINVAL,
-  EISDIR,
-  ENOENT,
-  ENOTDIR,
-  EPERM,
-  EROFS,
-  ESTALE,
-  SysError,
-} from '../sys/errno.ts';
+import { EACCES, EINVAL, EISDIR, ENOENT, ENOTDIR, EPERM, EROFS, ESTALE, SysError } from '../sys/errno.ts';
 import { close, errno, fchmodat, openat, prctl, setfsgid, setfsuid, umask, unshare } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { Descriptors } from './descriptors.ts';
@@ -82,6 +72,7 @@ export class Overlay {
   readonly ledger = new Ledger();
   readonly stat = new Stat();
   readonly otherStat = new Stat();
+  private readonly linkStat = new Stat();
   readonly lowerFd: number;
   engine!: Engine;
   notifier!: Notifier;
@@ -277,11 +268,7 @@ export class Overlay {
   }
 
   private openNode(node: Node, parent: number, name: string, flags: number, kind: number): number {
-    let fd = openat(parent, scratchCstring(name), flags, 0);
-    if (fd < 0 && errno() === EMFILE) {
-      this.descriptors.makeRoom();
-      fd = openat(parent, scratchCstring(name), flags, 0);
-    }
+    const fd = openat(parent, scratchCstring(name), flags, 0);
     if (fd < 0) return -errno();
     const st = this.otherStat;
     const error = st.of(fd);
@@ -316,9 +303,23 @@ export class Overlay {
     st.ino = node.ino;
     if (node.isDirectory) {
       if (node.overlayChange !== 0) this.presentChange(node, st);
-      if (node.inUpper) st.nlink = 2 + node.subdirectories;
+      this.presentLinks(node, st);
     } else if (node.inUpper) {
       st.nlink = node.linkCount;
+    } else if (!node.link) {
+      st.nlink = 0; // perhaps removed in the view alone
+    }
+  }
+
+  private presentLinks(node: Node, st: Stat): void {
+    if (!node.link && node !== this.root) st.nlink = 0;
+    else if (!node.hasLower) st.nlink = 2 + node.subdirectories;
+    else {
+      const lower = this.linkStat;
+      const dir = node.inUpper ? this.dirFd(node) : -1;
+      if (dir >= 0 && lower.of(dir) === 0) st.nlink = lower.nlink;
+      // Some filesystems do not count subdirectories, and say 1.
+      if (st.nlink > 1) st.nlink += node.upperSubdirectories;
     }
   }
 

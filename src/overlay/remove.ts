@@ -59,6 +59,8 @@ export function keepOpen(o: Overlay, node: Node): void {
  */
 export function takeName(o: Overlay, node: Node, parent: Node, name: string): number {
   if (node.isRegular || !node.inUpper) keepOpen(o, node);
+  const error = vacate(o, node, parent, name);
+  if (error) return error;
   const covers = o.lowerHas(parent, name, o.otherStat);
   const hidden = node.isDirectory ? whiteoutsOf(node) : null;
   if (node.isDirectory) node.dropKids();
@@ -68,6 +70,20 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
     parent.kids.set(name, new Whiteout(o.isProtectedName(parent, name) ? null : hidden));
   }
   touchChangeTime(o, node);
+  return 0;
+}
+
+/**
+ * A file that was born in the window under an unprotected name, and is in the upper by now: what the lower still has of
+ * it under this name goes. Returns 0 or an errno.
+ */
+export function vacate(o: Overlay, node: Node, parent: Node, name: string): number {
+  if (!node.born || !node.inUpper || node.isDirectory) return 0;
+  const st = o.otherStat;
+  if (!o.lowerHas(parent, name, st) || !o.table.isSame(node, st) || o.isProtectedName(parent, name)) return 0;
+  const last = st.nlink <= 1;
+  if (unlinkat(o.dirFd(parent), scratchCstring(name), 0) < 0) return errno();
+  if (last) o.table.noteGone(node);
   return 0;
 }
 

@@ -17,7 +17,7 @@ import {
   ESTALE,
   EXDEV,
 } from '../sys/errno.ts';
-import { errno, renameat2, unlinkat } from '../sys/libc.ts';
+import { errno, renameat2 } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { copyUp, ensureLowerDirectory, moveToLower } from './copy-up.ts';
@@ -28,7 +28,7 @@ import { findChild, NAME_MAX } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { protectedInLowerBelow } from './protected-below.ts';
-import { keepOpen, takeName } from './remove.ts';
+import { keepOpen, takeName, vacate } from './remove.ts';
 
 /** One side of a rename: a name in a directory, what it leads to, and the class of the name. */
 interface Side {
@@ -87,7 +87,7 @@ function isFixed(o: Overlay, side: Side): boolean {
 function renameFile(o: Overlay, source: Side, target: Side, flags: number, caller: Caller): number {
   const node = source.node!;
   if (node.held && !target.protected) {
-    const error = moveToLower(o, node, source.parent, source.name);
+    const error = moveToLower(o, node);
     if (error) return error;
   }
   const whiteout = target.parent.kid(target.name);
@@ -156,18 +156,11 @@ function moveInView(o: Overlay, source: Side, target: Side, caller: Caller): num
   return 0;
 }
 
-/** What stays at the old name: nothing, a whiteout over what the lower has, or less in the lower. */
+/** What stays at the old name: nothing, or a whiteout over what the lower has. */
 function leaveName(o: Overlay, node: Node, source: Side): number {
-  const st = o.otherStat;
-  if (!o.lowerHas(source.parent, source.name, st)) return 0;
-  const own = node.born && st.ino === node.lowerIno && st.birth === node.birth;
-  if (own && !source.protected) {
-    // Born in the window under an unprotected name: its content is in the upper now, and leaves the lower.
-    const dir = o.dirFd(source.parent);
-    if (unlinkat(dir, scratchCstring(source.name), 0) < 0) return errno();
-    o.table.noteGone(node);
-    return 0;
-  }
+  const error = vacate(o, node, source.parent, source.name);
+  if (error) return error;
+  if (!o.lowerHas(source.parent, source.name, o.otherStat)) return 0;
   source.parent.kids ??= new Map();
   source.parent.kids.set(source.name, new Whiteout());
   return 0;
@@ -211,13 +204,22 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
 function exchange(o: Overlay, source: Side, target: Side): number {
   const a = source.node!;
   const b = target.node!;
+  if (!source.protected && !target.protected) {
+    for (const side of [source, target]) {
+      if (!side.node!.held) continue;
+      const error = moveToLower(o, side.node!);
+      if (error) return error;
+    }
+  }
   const inView = [source, target].some(
     (side) => side.protected || side.node!.inUpper || side.node!.protected,
   );
   if (!inView) {
     for (const side of [source, target]) {
       if (!side.node!.isDirectory) continue;
+      const other = side === source ? target : source;
       const path = o.path(side.parent, side.name) ?? '';
+      if (o.rules.moveMayChangeClass(path, o.path(other.parent, other.name) ?? '')) return EXDEV;
       if (protectedInLowerBelow(o, side.node!, path)) return EXDEV;
     }
     const fromDir = o.dirFd(source.parent);
@@ -232,10 +234,12 @@ function exchange(o: Overlay, source: Side, target: Side): number {
       const outcome = copyUp(o, node);
       if (outcome) return outcome;
     }
-    for (const node of [a, b]) {
-      node.protected = true;
-      node.held = false;
-      touchChangeTime(o, node);
+    for (const { node, parent, name } of [source, target] as Required<Side>[]) {
+      const error = vacate(o, node!, parent, name);
+      if (error) return error;
+      node!.protected = true;
+      node!.held = false;
+      touchChangeTime(o, node!);
     }
     touchDirectory(o, source.parent);
     if (target.parent !== source.parent) touchDirectory(o, target.parent);

@@ -38,6 +38,8 @@ const MASK =
 const NAMES_CHANGED = IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE;
 /** Filesystems whose changes by other machines, or below another mount, inotify never sees. */
 const BLIND = new Set([FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB2_SUPER_MAGIC, CIFS_SUPER_MAGIC, V9FS_MAGIC]);
+/** ext4, XFS, btrfs, tmpfs: multigrain timestamps (FS_MGTIME). */
+const FINE_TIMES = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994]);
 const UNWATCHABLE = -1;
 
 export class LowerWatch {
@@ -47,7 +49,7 @@ export class LowerWatch {
   private readonly buffer = Buffer.alloc(64 << 10);
   private readonly st = new Stat();
   private readonly blind: boolean;
-  private readonly fineTimes = hasFineTimes();
+  private readonly fineTimes: boolean;
   /** Nodes whose attributes and pages the kernel is to drop, at the end of this round. */
   private readonly changed = new Set<Node>();
 
@@ -56,7 +58,9 @@ export class LowerWatch {
     this.fd = inotifyInit1(O_NONBLOCK | O_CLOEXEC);
     if (this.fd < 0) throw new SysError(errno(), 'watching the workspace (fs.inotify.max_user_instances)');
     const statfs = Buffer.alloc(120);
-    this.blind = fstatfs(o.lowerFd, statfs) < 0 || BLIND.has(statfs.readUInt32LE(0));
+    const known = fstatfs(o.lowerFd, statfs) === 0;
+    this.blind = !known || BLIND.has(statfs.readUInt32LE(0));
+    this.fineTimes = known && FINE_TIMES.has(statfs.readUInt32LE(0)) && kernelHasFineTimes();
   }
 
   /** Watches the lower directory of a node, if it is not watched yet. False: it cannot be. */
@@ -170,7 +174,7 @@ export class LowerWatch {
  * From 6.13 on the kernel gives a file a new ctime for each change that comes after somebody looked at the last
  * one. Before, all changes within a tick of 1-10 ms share one, and equal ctimes prove nothing.
  */
-function hasFineTimes(): boolean {
+function kernelHasFineTimes(): boolean {
   const [major, minor] = release().split('.').map(Number) as [number, number];
   return major > 6 || (major === 6 && minor >= 13);
 }

@@ -44,6 +44,7 @@ function serve(start: WorkerStart): WindowState {
   overlay.watchDirectory = (node) => watch.add(node);
   overlay.unwatchDirectory = (node) => watch.remove(node);
   engine.watch({ fd: start.wake, ready: () => takeMessages(overlay, start.wake) });
+  engine.afterRequest = () => overlay.descriptors.makeRoom();
   engine.idle = () => {
     if (!overlay.descriptors.hasWritable) return -1;
     overlay.descriptors.closeIdleWritable();
