@@ -45,7 +45,7 @@ const FIXED: Partial<Record<number, number>> = {
 };
 
 /**
- * Calls the handler for the request and returns its outcome: 0, an errno, DEFERRED or ANSWERED_LATER. INIT,
+ * Calls the handler for the request and returns its outcome: 0, an errno or DEFERRED. INIT,
  * FORGET, BATCH_FORGET, INTERRUPT and DESTROY are the engine's own and do not come here. A request that is too
  * short, or whose name has no end, is EINVAL; one that this engine does not implement is ENOSYS.
  * `extendedSetxattr`: SETXATTR's arguments are 16 bytes (7.33), not 8.

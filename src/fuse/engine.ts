@@ -1,30 +1,32 @@
 /**
- * The request loop: one thread, blocked on /dev/fuse, that reads a request, has it handled and writes the
- * answer, one after another. State: the buffers of the request in hand and of its reply, the counters, and the
- * work to do between requests.
+ * Serving requests: reads one from /dev/fuse, has it handled, writes the answer, and so on until there is none. It
+ * runs on the main thread, called by the event loop when the device is readable. State: the buffers of the request in
+ * hand and of its reply, the counters, and the work to do between requests.
  *
- * Between requests the loop does jobs (slices of a long copy-up), and it watches other descriptors (inotify, a
- * wake-up eventfd). It ends when the kernel says so (unmount, abort), when `stop` is called, or when the loop
- * itself fails; in every case `run` closes the device, so that no process waits for an answer that nobody
- * will give.
+ * Between requests it does jobs (slices of a long copy-up), and looks at other descriptors (inotify). It ends when the
+ * kernel says so (unmount, abort), when `stop` is called, or when it fails itself; in every case it gives up the
+ * device, so that no process waits for an answer that nobody will give.
  */
 import { cstring } from '../sys/bytes.ts';
 import { O_CLOEXEC, O_RDWR, POLLIN } from '../sys/constants.ts';
 import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, ENOSPC, errnoName, SysError } from '../sys/errno.ts';
 import { close, dup3, errno, open, poll, read, write } from '../sys/libc.ts';
-import { MAX_OPCODE, Op, opName, REQUEST_BUFFER_SIZE } from './abi.ts';
+import { whenReadable } from '../sys/readable.ts';
+import { MAX_OPCODE, Op, OUT_HEADER_SIZE, opName, REQUEST_BUFFER_SIZE } from './abi.ts';
 import { dispatch } from './dispatch.ts';
-import { ANSWERED_LATER, type Caller, DEFERRED, type Handler } from './handler.ts';
+import { type Caller, DEFERRED, type Handler } from './handler.ts';
 import { handshake } from './handshake.ts';
 import { Reply } from './reply.ts';
 import { Request } from './request.ts';
 
-/** How long the loop asks /dev/fuse again before it sleeps: a wake-up costs 20-100 us, a look 0.5 us. */
-const SPIN_NS = 200_000n;
+/** How long /dev/fuse is asked again before the event loop sleeps: a wake-up costs 20-100 us, a look 0.5 us. */
+const SPIN_MS = 0.2;
+/** Timers, signals and sockets of this process wait no longer than this behind requests. */
+const ROUND_MS = 10;
 /** A look at the watched descriptors at least every so many requests, however busy the mount is. */
 const WATCH_EVERY = 64;
 
-/** A descriptor that the loop looks at besides the device. */
+/** A descriptor to look at besides the device. */
 export interface Watched {
   fd: number;
   ready(): void;
@@ -34,7 +36,9 @@ export interface Watched {
 export type Job = () => boolean;
 
 export interface EngineEvents {
-  /** The loop met a defect of its own: an exception in a handler, a reply that the kernel refused. */
+  /** The device is given up; no request is served any more. */
+  ended(): void;
+  /** It met a defect of its own: an exception in a handler, a reply that the kernel refused. */
   defect(message: string, error?: unknown): void;
 }
 
@@ -46,10 +50,11 @@ export class Engine {
   private readonly events: EngineEvents;
   private readonly request = new Request();
   private readonly reply = new Reply();
-  private readonly header = Buffer.alloc(16);
+  private readonly header = Buffer.alloc(OUT_HEADER_SIZE);
   private readonly caller: Caller = { uid: 0, gid: 0, pid: 0, umask: 0 };
   private readonly watched: Watched[] = [];
-  private pollSet: Buffer;
+  private pollSet = Buffer.alloc(0);
+  private readonly handles: { stop(): void }[] = [];
   private readonly jobs: Job[] = [];
   private deferredTo: Buffer[] | undefined;
   private readonly replays: Buffer[] = [];
@@ -62,16 +67,13 @@ export class Engine {
   private running = true;
   /** Called after each request, when nothing of it is in use any more. */
   afterRequest: () => void = () => {};
-  /** Called before the loop sleeps: the longest time to sleep, in ms, or -1 for as long as it takes. */
-  idle: () => number = () => -1;
+  /** Called when there is nothing to do for now. */
+  idle: () => void = () => {};
 
   constructor(device: number, handler: Handler, events: EngineEvents) {
     this.device = device;
     this.handler = handler;
     this.events = events;
-    this.pollSet = Buffer.alloc(8);
-    this.pollSet.writeInt32LE(device, 0);
-    this.pollSet.writeInt16LE(POLLIN, 4);
   }
 
   watch(watched: Watched): void {
@@ -102,27 +104,26 @@ export class Engine {
   /** Answers all that was put aside with an error. */
   fail(list: Buffer[], error: number): void {
     for (const saved of list.splice(0)) {
-      this.answer({ low: saved.readUInt32LE(8), high: saved.readUInt32LE(12) }, error);
+      const out = this.header;
+      out.writeUInt32LE(OUT_HEADER_SIZE, 0);
+      out.writeInt32LE(-error, 4);
+      saved.copy(out, 8, 8, 16); // the unique
+      if (write(this.device, out, OUT_HEADER_SIZE) < 0) this.refused(errno());
     }
   }
 
-  /** What `answer` needs to know of the request in hand. */
-  ticket(): { low: number; high: number } {
-    return { low: this.request.uniqueLow, high: this.request.uniqueHigh };
-  }
-
-  /** Sends the bare outcome of a request that was ANSWERED_LATER. */
-  answer(ticket: { low: number; high: number }, error: number): void {
-    const w = this.header;
-    w.writeUInt32LE(16, 0);
-    w.writeInt32LE(-error, 4);
-    w.writeUInt32LE(ticket.low, 8);
-    w.writeUInt32LE(ticket.high, 12);
-    if (write(this.device, w, 16) < 0) this.refused(errno());
+  /** Begins to serve; the device must be mounted (a read before that fails). */
+  start(): void {
+    this.handles.push(whenReadable(this.device, () => this.pump()));
+    for (const { fd, ready } of this.watched) this.handles.push(whenReadable(fd, ready));
   }
 
   stop(): void {
+    if (!this.running) return;
     this.running = false;
+    for (const handle of this.handles) handle.stop();
+    this.giveUpDevice();
+    this.events.ended();
   }
 
   /** Requests by name, those that came at all. */
@@ -132,27 +133,33 @@ export class Engine {
     return out;
   }
 
-  /** Serves until the end; throws nothing. The device is closed when it returns. */
-  run(): void {
+  /** Serves all there is, for `ROUND_MS` at the most. Throws nothing. */
+  pump(): void {
+    const until = performance.now() + ROUND_MS;
+    let sinceWatch = 0;
     try {
-      let sinceWatch = 0;
       while (this.running) {
         const got = this.next();
-        if (got === 'end') break;
-        if (got === 'request') {
+        if (got === 'end') this.stop();
+        else if (got === 'request') {
           this.serve();
           this.afterRequest();
+        } else if (this.jobs.length === 0) {
+          this.idle();
+          return;
         }
         if (got === 'nothing' || ++sinceWatch >= WATCH_EVERY) {
           sinceWatch = 0;
-          this.betweenRequests(got === 'nothing');
+          this.betweenRequests();
         }
+        if (performance.now() > until) break;
       }
     } catch (error) {
-      this.events.defect('the request loop failed', error);
-    } finally {
-      this.giveUpDevice();
+      this.events.defect('serving failed', error);
+      this.stop();
     }
+    // What is not in the device will not call back.
+    if (this.running && (this.jobs.length > 0 || this.replays.length > 0)) setImmediate(() => this.pump());
   }
 
   /**
@@ -174,8 +181,8 @@ export class Engine {
       this.request.restore(saved);
       return 'request';
     }
-    const until = process.hrtime.bigint() + SPIN_NS;
-    do {
+    let until = 0;
+    for (;;) {
       const n = read(this.device, this.request.bytes, REQUEST_BUFFER_SIZE);
       if (n > 0) {
         this.request.length = n;
@@ -183,7 +190,7 @@ export class Engine {
       }
       const error = errno();
       // ENOENT: the request was interrupted before it was read. ENODEV: unmounted or aborted.
-      if (error === ENODEV) return 'end';
+      if (n === 0 || error === ENODEV) return 'end';
       if (error !== EAGAIN && error !== ENOENT && error !== EINTR)
         throw new SysError(error, 'reading /dev/fuse');
       if (this.retries.length > 0) {
@@ -191,21 +198,19 @@ export class Engine {
         return this.next();
       }
       if (this.jobs.length > 0) return 'nothing';
-    } while (process.hrtime.bigint() < until);
-    return 'nothing';
+      const now = performance.now();
+      if (until === 0) until = now + SPIN_MS;
+      else if (now > until) return 'nothing';
+    }
   }
 
-  private betweenRequests(mayIdle: boolean): void {
+  private betweenRequests(): void {
     const job = this.jobs[0];
     if (job && !job()) this.jobs.shift();
-    const busy = !mayIdle || this.jobs.length > 0 || this.replays.length > 0;
-    const timeout = busy ? 0 : this.idle();
-    if (busy && this.watched.length === 0) return;
-    const ready = poll(this.pollSet, this.watched.length + 1, timeout);
-    if (ready < 0 && errno() !== EINTR) throw new SysError(errno(), 'polling /dev/fuse');
-    if (ready <= 0) return;
+    if (this.watched.length === 0) return;
+    if (poll(this.pollSet, this.watched.length, 0) <= 0) return;
     for (let i = 0; i < this.watched.length; i++) {
-      if (this.pollSet.readInt16LE((i + 1) * 8 + 6) !== 0) this.watched[i]!.ready();
+      if (this.pollSet.readInt16LE(i * 8 + 6) !== 0) this.watched[i]!.ready();
     }
   }
 
@@ -228,7 +233,7 @@ export class Engine {
         // Nothing that this loop has in hand blocks for long, and what is put aside is bounded work.
         return;
       case Op.DESTROY:
-        this.running = false;
+        this.stop();
         return;
     }
     reply.begin();
@@ -245,7 +250,6 @@ export class Engine {
       this.deferredTo!.push(request.save());
       return;
     }
-    if (outcome === ANSWERED_LATER) return;
     if (outcome === ENOSPC && !this.lastTry) {
       // An unlinked file's space is free when the kernel forgets it, and that message may be queued behind this one.
       this.retries.push(request.save());
@@ -264,7 +268,7 @@ export class Engine {
   /** ENOENT: the asker was killed meanwhile and wants no answer. */
   private refused(error: number): void {
     if (error === ENOENT) return;
-    if (error === ENODEV) this.running = false;
+    if (error === ENODEV) this.stop();
     else
       this.events.defect(
         `the kernel refused the reply to ${opName(this.request.opcode)}: ${errnoName(error)}`,

@@ -2,15 +2,13 @@
  * What a file system answers the kernel with. The engine decodes a request, calls one of these, and sends what
  * stands in `reply`. Names are byte strings (one character a byte), without NUL and never empty.
  *
- * A method returns 0 for success, an errno (positive) for failure, or one of the two outcomes below. It must
+ * A method returns 0 for success, an errno (positive) for failure, or DEFERRED. It must
  * not throw; if it does, the caller gets EIO and the error is reported.
  */
 import type { Reply } from './reply.ts';
 
 /** The request was put aside by `Engine.defer` and will be answered when it is replayed. */
 export const DEFERRED = -1;
-/** The handler will send the answer itself, through `Engine.answer`. */
-export const ANSWERED_LATER = -2;
 
 /** Who asks. One object, overwritten by each request. */
 export interface Caller {

@@ -15,9 +15,12 @@ const sendmsg: (fd: number, message: Buffer, flags: number) => number = lib.func
   'int64_t sendmsg(int fd, void* message, int flags)',
 );
 
+const shutdownSocket: (fd: number, how: number) => number = lib.func('int shutdown(int fd, int how)');
+
 const AF_UNIX = 1;
 // The flag SOCK_CLOEXEC is that of open(2).
 const SOCK_STREAM = 1;
+const SHUT_RDWR = 2;
 const SOL_SOCKET = 1;
 const SCM_RIGHTS = 1;
 const MSG_DONTWAIT = 0x40;
@@ -57,6 +60,9 @@ export function socketpair(): [number, number] {
   }
   return [pair.readInt32LE(0), pair.readInt32LE(4)];
 }
+
+/** Ends the connection for both sides, and wakes a thread that waits in a read of it. */
+export const shutdown = (fd: number): number => shutdownSocket(fd, SHUT_RDWR);
 
 /**
  * A descriptor that has been sent already, close-on-exec, and the byte that came with it; undefined where none was.

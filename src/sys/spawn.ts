@@ -167,6 +167,8 @@ export interface SpawnRequest {
   cwd?: string;
   /** Descriptors the child gets under the same numbers. All others must be close-on-exec. */
   descriptors: readonly Int[];
+  /** One more that the child gets, under a number that is none of those. */
+  renumbered?: { from: Int; to: Int };
   /** Signals that stay as they are in this process, where that is "ignored"; all others get their default action. */
   keepIgnored: ReadonlySet<Int>;
   blockedSignals: readonly Int[];
@@ -190,6 +192,10 @@ export function spawnProcess(request: SpawnRequest): Int {
     }
     for (const fd of request.descriptors) {
       check(spawnActionsAddDup2(actions, fd, fd), 'posix_spawn_file_actions_adddup2');
+    }
+    if (request.renumbered) {
+      const { from, to } = request.renumbered;
+      check(spawnActionsAddDup2(actions, from, to), 'posix_spawn_file_actions_adddup2');
     }
     spawnAttributesSetFlags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     const reset = SETTABLE_SIGNALS.filter((n) => !request.keepIgnored.has(n));

@@ -1,13 +1,17 @@
 /**
  * Finding the command and starting it: `setpriv` gives it the parent-death signal and takes capabilities from it,
- * a line of shell makes sure that forget still lives, and then both have become the command.
+ * a shell tests the mount for forget (gate.ts), and then both have become the command.
  */
 import { accessSync, constants as fs, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { rawEnvironment } from '../sys/argv.ts';
 import { displayName } from '../sys/bytes.ts';
+import { socketpair } from '../sys/descriptor-passing.ts';
+import { close } from '../sys/libc.ts';
 import { ignoreSignal, makeBlocking, SETTABLE_SIGNALS, spawnProcess } from '../sys/spawn.ts';
 import { ENTRY_VARIABLE, entryOf } from './entry.ts';
+import { Failure } from './failure.ts';
+import { GateKeeper, gateArguments, type Outcome, parentGateArguments } from './gate.ts';
 import { startWitness } from './signal-witness.ts';
 import { type RunningCommand, supervise } from './supervision.ts';
 
@@ -19,6 +23,8 @@ export interface CommandSpec {
   argv: string[];
   /** Byte string, absolute. */
   cwd: string;
+  /** The self-test's file, a byte string, absolute, and what is written to it: letters and digits. */
+  canary: { path: string; token: string };
   /** Variables on top of the environment that forget was started with. */
   env: Record<string, string>;
   /**
@@ -26,6 +32,18 @@ export interface CommandSpec {
    * `all-capabilities`: all it has, the ambient set included (an ordinary user in a user namespace).
    */
   drop: 'mount-capabilities' | 'all-capabilities' | 'nothing';
+}
+
+export interface StartedCommand extends RunningCommand {
+  /** What became of the canary. Until then the child is a shell, which has touched nothing else of the mount. */
+  readonly tested: Promise<Outcome>;
+  /** Lets the child become the command. */
+  go(): void;
+  /**
+   * Ends a child that was not let go; nothing after `go`. Call on every way out: while `tested` is open
+   * `process.exit` would wait for it.
+   */
+  cancel(): void;
 }
 
 /** Where the two programs stand that a command is started through. */
@@ -117,29 +135,34 @@ const DROPS: Record<CommandSpec['drop'], string[]> = {
   nothing: [],
 };
 
-/**
- * If forget died before the parent-death signal was set, nothing else would end the command. The shell looks at its
- * parent after that: whoever has another one by then must not run. It also runs scripts without a `#!` line, as
- * execvp does, and costs 0.6 ms.
- */
-const GATE = '[ "$PPID" = "$1" ] && shift && exec "$@"';
+/** The only program in whose scripts a descriptor may have two digits. */
+const BASH = '/bin/bash';
 
-function launchArguments(launcher: Launcher, drop: CommandSpec['drop'], argv: readonly string[]): string[] {
-  const gate = [launcher.shell, '-c', GATE, 'forget', `${process.pid}`];
-  return [launcher.setpriv, '--pdeathsig', 'KILL', ...DROPS[drop], ...gate, ...argv];
+/** Where the child finds the channel: a number that the caller has not used, and the shell that can name it. */
+function channelFor(inherited: readonly number[], launcher: Launcher): { channel: number; shell: string[] } {
+  const free = (numbers: readonly number[]) => numbers.find((fd) => !inherited.includes(fd));
+  const digit = free([3, 4, 5, 6, 7, 8, 9]);
+  if (digit !== undefined) return { channel: digit, shell: [launcher.shell] };
+  if (verdictOn(BASH) !== 'executable') {
+    throw new Failure('the descriptors 3 to 9 are all in use: close one of them, or install bash');
+  }
+  // bash keeps copies of its own from 10 on, and moves them out of the way of what is open already.
+  const number = free(Array.from({ length: inherited.length + 1 }, (_, i) => i + 10))!;
+  return { channel: number, shell: [BASH, '--posix'] };
 }
 
 /**
- * Starts the command from the main thread (the parent-death signal follows the thread) and supervises it. Its
- * working directory may be inside the mount: the thread then waits for the FUSE worker. Throws SysError.
+ * Starts the command from the main thread (the parent-death signal follows the thread) and supervises it. The thread
+ * does not wait for the mount, not even until the exec. Throws SysError or Failure.
  * While it runs write to descriptor 2 with `writeSync`: touching `process.stderr` makes it non-blocking.
  */
-export function startCommand(spec: CommandSpec, launcher: Launcher): RunningCommand {
+export function startCommand(spec: CommandSpec, launcher: Launcher): StartedCommand {
   const inherited = rawEnvironment();
   const value = (name: string): string | undefined =>
     inherited.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1);
   const entry = entryOf(value(ENTRY_VARIABLE));
-  const replaced = new Set([ENTRY_VARIABLE, ...Object.keys(spec.env)]);
+  // A shell that finds PWD looks at the directory, and exports one of its own.
+  const replaced = new Set([ENTRY_VARIABLE, 'PWD', 'OLDPWD', ...Object.keys(spec.env)]);
   const environment = [
     ...inherited.filter((line) => !replaced.has(line.slice(0, line.indexOf('=')))),
     ...Object.entries(spec.env).map(([name, content]) => `${name}=${content}`),
@@ -149,25 +172,47 @@ export function startCommand(spec: CommandSpec, launcher: Launcher): RunningComm
   for (const signal of keepIgnored) ignoreSignal(signal);
   for (const fd of [0, 1, 2]) makeBlocking(fd);
 
+  const { channel, shell } = channelFor(entry.descriptors, launcher);
+  const gate = gateArguments({
+    ...spec,
+    channel,
+    noDirectory: `forget: ${displayName(spec.cwd)}: this directory cannot be entered; the command was not started`,
+    pwd: value('PWD'),
+    oldpwd: value('OLDPWD'),
+    openFiles: entry.openFiles,
+  });
+  const mortal = [launcher.setpriv, '--pdeathsig', 'KILL'];
+  const [near, far] = socketpair();
   const spawn = (): number =>
     spawnProcess({
       path: launcher.setpriv,
-      argv: launchArguments(launcher, spec.drop, spec.argv),
+      argv: [...mortal, ...DROPS[spec.drop], ...shell, ...gate],
       environment,
-      cwd: spec.cwd,
+      cwd: '/',
       descriptors: [0, 1, 2, ...entry.descriptors],
+      renumbered: { from: far, to: channel },
       keepIgnored,
       blockedSignals: [],
     });
   const spawnWitness = (): number =>
     spawnProcess({
       path: launcher.setpriv,
-      argv: launchArguments(launcher, 'nothing', ['sleep', '2147483647']),
+      argv: [...mortal, launcher.shell, ...parentGateArguments(['sleep', '2147483647'])],
       environment,
       cwd: '/',
       descriptors: [],
       keepIgnored: new Set(),
       blockedSignals: SETTABLE_SIGNALS,
     });
-  return supervise(spawn, () => startWitness(spawnWitness), keepIgnored);
+  let running: RunningCommand;
+  try {
+    running = supervise(spawn, () => startWitness(spawnWitness), keepIgnored);
+  } catch (error) {
+    close(near);
+    throw error;
+  } finally {
+    close(far);
+  }
+  const keeper = new GateKeeper(near);
+  return { ...running, tested: keeper.tested, go: () => keeper.go(), cancel: () => keeper.cancel() };
 }

@@ -1,20 +1,20 @@
 /**
  * `forget exec`: one window for one command, in a mount namespace of its own, at the workspace's own path. The main
  * thread makes the namespace and the mount and spawns the command; after the mount it touches no path inside the
- * workspace but for the self-test.
+ * workspace.
  */
 import { constants } from 'node:os';
 import { unmountForced } from '../fuse/mount.ts';
 import { displayName } from '../sys/bytes.ts';
 import { kill } from '../sys/spawn.ts';
 import { account, writeReport } from './account.ts';
-import { findCommand, findLauncher, type RunningCommand, startCommand } from './command.ts';
+import { findCommand, findLauncher, type StartedCommand, startCommand } from './command.ts';
 import { serveControl } from './control.ts';
 import { endLeftovers, mountNamespace } from './leftovers.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
-import { selfTest } from './self-test.ts';
+import { judge, leakedTo } from './self-test.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
 import { newId } from './window-id.ts';
@@ -43,26 +43,33 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
   const id = newId();
   const notice = window.trackedNotice();
   if (notice && !settings.quiet) say([notice]);
-  let running: RunningCommand | undefined;
+  let running: StartedCommand | undefined;
   try {
     await window.mount();
-    selfTest(window.canary, settings.workspace, window.lower, settings.readonly);
+    const { name, token } = window.canary;
     running = startCommand(
       {
         argv: command.argv,
         cwd: command.cwd,
+        canary: { path: `${settings.workspace}/${name}`, token },
         env: { FORGET_WINDOW: id },
         drop: settings.keepCaps ? 'nothing' : kind.drop,
       },
       launcher,
     );
+    const outcome = await running.tested;
+    if (outcome !== 'ended') {
+      judge(outcome, leakedTo(window.lower, name), settings.readonly);
+      running.go();
+    }
     const started = Date.now();
     const control = listenSoon(() => listen(id, settings, command, window));
     const failure = endWithServer(running, window);
     const end = await running.done;
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
     await control.close();
-    const failed = failure.happened();
+    // Before the test is through it is not the command's own end, unless a signal ended it, such as Ctrl-C.
+    const failed = failure.happened() || (outcome === 'ended' && end.signal === null);
     // The mount needs no unmounting (5 ms): it goes with the namespace, and the namespace with this process.
     const report = await account(window, settings, started, {
       kind: 'exec',
@@ -71,6 +78,8 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       leftovers: leftovers.map((left) => ({ ...left, command: displayName(left.command) })),
     });
     say(settings.quiet ? report.defects : reportLines(report, settings.verbose));
+    // It may be a file of the workspace: the real one shows there when the mount is gone.
+    if (settings.report !== undefined) unmountForced(settings.workspace);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
     running.release();
@@ -78,6 +87,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
     unmountForced(settings.workspace);
+    running?.cancel();
     await window.end();
   }
 }
@@ -101,7 +111,7 @@ function listenSoon(listen: () => Promise<{ close(): void } | undefined>): { clo
 const KILL_AFTER_MS = 2000;
 
 /** Without its filesystem the command has lost its workspace: it is told, and ended. */
-function endWithServer(running: RunningCommand, window: Window): { happened(): boolean } {
+function endWithServer(running: StartedCommand, window: Window): { happened(): boolean } {
   let over = false;
   let failed = false;
   void running.done.then(() => {

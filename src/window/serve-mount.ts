@@ -9,7 +9,8 @@ import { isForgetMount, mountAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
-import { selfTest } from './self-test.ts';
+import { judge, leakedTo } from './self-test.ts';
+import { testInChild } from './self-test-child.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
 import { newId } from './window-id.ts';
@@ -42,7 +43,9 @@ export async function serveMount(
     device = deviceAt(mountpoint);
     if (device === undefined) throw new Failure(`the mount at ${displayName(mountpoint)} is gone already`);
     guardian = startGuardian(mountpoint, device, mounter.detachCommand);
-    selfTest(window.canary, mountpoint, window.lower, settings.readonly);
+    const { name, token } = window.canary;
+    const outcome = await testInChild(`${mountpoint}/${name}`, token);
+    judge(outcome, leakedTo(window.lower, name), settings.readonly);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};
     const closed = new Promise<string[]>((resolve) => {

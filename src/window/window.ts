@@ -53,7 +53,7 @@ export class Window {
       hide: settings.hide,
       readonly: settings.readonly,
       fixed: settings.configFiles,
-      unreported: [this.canary.directory, this.canary.file],
+      unreported: [this.canary.name],
     };
     this.upper = mounter.makeUpper(settings.upperSize);
     // A failure before `mount` waits for it is told there.

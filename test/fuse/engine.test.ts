@@ -38,11 +38,14 @@ function serve(
   fcntl(kernel, F_SETFL, O_NONBLOCK);
   fcntl(device, F_SETFL, O_NONBLOCK);
   const defects: string[] = [];
-  const engine = new Engine(device, handler as Handler, { defect: (message) => defects.push(message) });
+  const engine = new Engine(device, handler as Handler, {
+    defect: (message) => defects.push(message),
+    ended: () => {},
+  });
   for (const bytes of [...requests, requestBytes(Op.DESTROY, 0, Buffer.alloc(0))]) {
     assert.equal(write(kernel, bytes, bytes.length), bytes.length);
   }
-  engine.run();
+  engine.pump();
   const replies: [number, number][] = [];
   const buffer = Buffer.alloc(4096);
   for (let n = read(kernel, buffer, buffer.length); n > 0; n = read(kernel, buffer, buffer.length)) {

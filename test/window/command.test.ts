@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -14,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { displayName } from '../../src/sys/bytes.ts';
 import { findCommand } from '../../src/window/command.ts';
 import { installDriver } from './install-driver.ts';
 
@@ -186,6 +188,154 @@ print(p.returncode, p.stderr)`);
     assert.equal(`${differ.stdout}`, '1c1\n< a\n---\n> b\n');
   });
 
+  test('the command gets the caller’s descriptors whichever digits they use', { timeout: 60_000 }, () => {
+    const list =
+      'import os; print([f for f in range(3, 20) if os.path.exists(f"/dev/fd/{f}") and os.readlink(f"/proc/self/fd/{f}") == "/etc/hostname"], os.path.exists("/dev/fd/10") and os.fstat(10).st_rdev)';
+    for (const [first, last] of [
+      [3, 3],
+      [4, 9],
+      [3, 8],
+      [3, 9],
+      [3, 12],
+    ] as const) {
+      const opened = Array.from({ length: last - first + 1 }, (_, i) => `${first + i}</etc/hostname`).join(
+        ' ',
+      );
+      const shell = (forget: string) =>
+        spawnSync(
+          'bash',
+          ['-c', `exec ${opened}; exec ${forget} "$1" -c "$2"`, driver.forget, python, list],
+          {
+            encoding: 'utf8',
+            timeout: 20_000,
+          },
+        );
+      const inside = shell('"$0" exec --');
+      assert.equal(inside.stdout, shell('').stdout, `${first} to ${last}: ${inside.stderr}`);
+      assert.equal(inside.stderr, '');
+    }
+  });
+
+  test('the command has the caller’s limits of open files, soft and hard', { timeout: 30_000 }, () => {
+    const { stdout, stderr } = spawnSync(
+      'bash',
+      [
+        '-c',
+        'ulimit -Sn 234; ulimit -Hn 4321; exec "$0" exec -- sh -c "ulimit -S -n; ulimit -H -n"',
+        driver.forget,
+      ],
+      { encoding: 'utf8', timeout: 20_000 },
+    );
+    assert.deepEqual([stdout, stderr], ['234\n4321\n', '']);
+  });
+
+  test('PWD and OLDPWD are as forget got them, and absent where it got none', { timeout: 60_000 }, () => {
+    const main = `${driver.directory}/dist/forget.cjs`;
+    for (const given of [{}, { PWD: '/no/where $x\n' }, { OLDPWD: '' }, { PWD: '', OLDPWD: 'a"\\n' }]) {
+      const out = spawnSync(process.execPath, [main, 'exec', '--', 'env', '-0'], {
+        encoding: 'utf8',
+        timeout: 20_000,
+        cwd: directory,
+        env: { PATH: process.env.PATH, ...given },
+      });
+      const seen = out.stdout.split('\0').filter((line) => /^(OLD)?PWD=/.test(line));
+      assert.deepEqual(
+        seen.sort(),
+        Object.entries(given)
+          .map(([k, v]) => `${k}=${v}`)
+          .sort(),
+        out.stderr,
+      );
+    }
+    symlinkSync(directory, `${directory}/link`);
+    const logical = spawnSync(driver.forget, ['exec', '--', 'sh', '-c', 'echo "$PWD"; pwd -P'], {
+      encoding: 'utf8',
+      timeout: 20_000,
+      cwd: `${directory}/link`,
+      env: { ...process.env, PWD: `${directory}/link` },
+    });
+    assert.equal(logical.stdout, `${directory}/link\n${directory}\n`, logical.stderr);
+  });
+
+  test('the command stands in the caller’s directory, whatever its name is', { timeout: 60_000 }, () => {
+    const said = pythonSays(`
+import subprocess,os
+top=os.getcwdb()
+os.environb[b"CDPATH"]=b"/:/usr:."
+for name in [b"-", b"-P", b"--", b"~", b" ", b"usr", b"a\\n\\n", b"\\\\n\\\\c%s", b"$(id)\`id\`*?'" + b'"', bytes(range(0x80,0x100))]:
+    os.mkdir(b"odd"+name) if os.path.exists(name) else os.mkdir(name)
+    where=top+b"/"+name
+    p=subprocess.run([F,"exec","--","${python}","-c","import os;os.write(1,os.getcwdb())"],cwd=where,stdout=subprocess.PIPE,stderr=subprocess.PIPE)
+    if (p.returncode,p.stdout,p.stderr)!=(0,where,b""): print(name,p)
+print("done")`);
+    assert.equal(said, 'done\n');
+  });
+
+  test('a directory that cannot be entered is 125, and the command does not run', { timeout: 30_000 }, () => {
+    const { status, stdout, stderr } = run(['echo', 'ran'], { options: [`--cwd=${directory}/gone\\n`] });
+    assert.deepEqual(
+      [status, stdout, stderr],
+      [
+        125,
+        '',
+        `forget: ${displayName(`${directory}/gone\\n`)}: this directory cannot be entered; the command was not started\n`,
+      ],
+    );
+  });
+
+  test('without a canary that holds the command does not run', { timeout: 30_000 }, () => {
+    for (const [canary, outcome] of [
+      ['/no/where', 'refused'],
+      ['/dev/full', 'refused'],
+      ['/dev/null', 'lost'],
+    ]) {
+      const { status, stdout, stderr } = run(['echo', 'ran'], { options: [`--canary=${canary}`] });
+      assert.deepEqual([status, stdout, stderr], [1, '', `${outcome}\n`]);
+    }
+  });
+
+  test('a signal before the command is let go ends all', { timeout: 60_000 }, async () => {
+    for (const [signal, whom, end] of [
+      ['SIGINT', 'group', 130],
+      ['SIGTERM', 'forget', 143],
+      ['SIGKILL', 'forget', 'SIGKILL'],
+    ] as const) {
+      const mark = `${directory}/held-${signal}`;
+      const child = spawn(driver.forget, ['exec', '--hold', '--', 'echo', 'ran'], {
+        detached: true,
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, FORGET_MARK: mark },
+        timeout: 20_000,
+      });
+      let said = '';
+      child.stdout.on('data', (chunk) => {
+        said += chunk;
+        if (said === 'held\n') process.kill(whom === 'group' ? -child.pid! : child.pid!, signal);
+      });
+      const [code, by] = await once(child, 'close');
+      assert.deepEqual([said, code ?? by], ['held\n', end]);
+      await noneMarked(mark, signal);
+    }
+  });
+
+  test('a mount that nobody serves holds up neither the start nor the end by kill -9', {
+    timeout: 30_000,
+  }, async (t) => {
+    if (!isRoot || !existsSync('/dev/fuse')) return t.skip('needs root and FUSE');
+    mkdirSync(`${directory}/unserved`);
+    const mark = `${directory}/mark-unserved`;
+    const child = spawn(driver.forget, ['exec', `--unserved=${directory}/unserved`, '--', 'true'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, FORGET_MARK: mark, PWD: `${directory}/unserved` },
+    });
+    const [said] = await once(child.stdout, 'data');
+    assert.equal(`${said}`, 'spawned\n');
+    await sleep(300);
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    await noneMarked(mark, 'unserved');
+  });
+
   test('the environment is the caller’s plus what forget adds', { timeout: 30_000 }, () => {
     const said = pythonSays(`
 import subprocess,os
@@ -254,9 +404,7 @@ print(sorted(out.rstrip(b"\\0").split(b"\\0"))==sorted(k+b"="+v for k,v in env.i
       await sleep(round * 5);
       child.kill('SIGKILL');
       await new Promise((resolve) => child.once('exit', resolve));
-      const deadline = performance.now() + 5000;
-      while (marked(mark).length > 0 && performance.now() < deadline) await sleep(5);
-      assert.deepEqual(marked(mark), [], `after ${round * 5} ms`);
+      await noneMarked(mark, `after ${round * 5} ms`);
     }
   });
 
@@ -345,6 +493,12 @@ print(sorted(out.rstrip(b"\\0").split(b"\\0"))==sorted(k+b"="+v for k,v in env.i
     );
   });
 });
+
+async function noneMarked(mark: string, when: string): Promise<void> {
+  const deadline = performance.now() + 5000;
+  while (marked(mark).length > 0 && performance.now() < deadline) await sleep(5);
+  assert.deepEqual(marked(mark), [], when);
+}
 
 /** Processes other than zombies that were started with this mark in their environment. */
 function marked(mark: string): string[] {
