@@ -1,21 +1,20 @@
 // Bundles the entry points as CommonJS, one file each: a short `forget exec` would otherwise spend its time on
-// loading many small ES modules (docs/performance.md has the figures). What few commands need (YAML, schemas)
-// stays apart, and so does the command line, before which the worker is started. koffi is a native addon.
+// loading many small ES modules (docs/decisions.md has the figures). What few commands need (YAML, schemas) stays
+// apart. koffi is a native addon.
 import { rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { build } from 'esbuild';
 
 const root = new URL('..', import.meta.url).pathname;
-/** Files of their own: loaded late, or by two others that must share its state. */
-const apart = ['cli/main', 'window/worker', 'window/config-schema', 'window/config-yaml'];
+/** Files of their own, loaded late. */
+const apart = ['cli/main', 'window/config-schema', 'window/config-yaml'];
 
 rmSync(`${root}dist`, { recursive: true, force: true });
 await build({
   absWorkingDir: root,
   entryPoints: {
     forget: 'src/cli/start.ts',
-    'fuse-worker-start': 'src/window/fuse-worker-start.ts',
-    'fuse-worker': 'src/window/fuse-worker.ts',
     daemon: 'src/window/daemon.ts',
     'make-upper': 'src/window/make-upper.ts',
     ...Object.fromEntries(apart.map((path) => [basename(path), `src/${path}.ts`])),
@@ -59,12 +58,14 @@ await build({
   ],
 });
 
-// What src/sys/bundle.ts loads, compiled by the Node that runs this.
+// What src/sys/bundle.ts loads, compiled by the Node that runs this: all of it, not only what runs at once, since
+// nearly all of it does in the first 50 ms of a window. V8 accepts a cache by the flags at its making.
 const bundle = await build({ entryPoints: [`${root}src/sys/bundle.ts`], format: 'esm', write: false });
 const { compileBundle } = await import(
   `data:text/javascript,${encodeURIComponent(bundle.outputFiles[0].text)}`
 );
-for (const name of ['main', 'fuse-worker']) {
-  const file = `${root}dist/${name}.cjs`;
-  writeFileSync(`${file}.cache`, compileBundle(file).createCachedData());
-}
+const main = `${root}dist/main.cjs`;
+setFlagsFromString('--no-lazy');
+const compiled = compileBundle(main);
+setFlagsFromString('--lazy');
+writeFileSync(`${main}.cache`, compiled.createCachedData());

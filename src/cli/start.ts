@@ -1,11 +1,5 @@
-/**
- * The entry point. For `exec` the FUSE worker is started before anything else is loaded: it takes as long to load as
- * all the rest, and there are two cores.
- */
+/** The entry point: the rest is loaded with its compilation, once this Node is known to be new enough. */
 import '../sys/node-version.ts';
 import { loadBundle } from '../sys/bundle.ts';
-import { startWorker } from '../window/worker.ts';
 
-// The words before a subcommand can only be options of `forget` itself, and those end the program.
-if (process.argv[2] === 'exec') startWorker();
 loadBundle('main');

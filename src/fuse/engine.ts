@@ -8,6 +8,7 @@
  * device, so that no process waits for an answer that nobody will give.
  */
 import { cstring } from '../sys/bytes.ts';
+import { monotonicMs } from '../sys/clock.ts';
 import { O_CLOEXEC, O_RDWR, POLLIN } from '../sys/constants.ts';
 import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, ENOSPC, errnoName, SysError } from '../sys/errno.ts';
 import { close, dup3, errno, open, poll, read, write } from '../sys/libc.ts';
@@ -135,7 +136,7 @@ export class Engine {
 
   /** Serves all there is, for `ROUND_MS` at the most. Throws nothing. */
   pump(): void {
-    const until = performance.now() + ROUND_MS;
+    const until = monotonicMs() + ROUND_MS;
     let sinceWatch = 0;
     try {
       while (this.running) {
@@ -152,7 +153,7 @@ export class Engine {
           sinceWatch = 0;
           this.betweenRequests();
         }
-        if (performance.now() > until) break;
+        if (monotonicMs() > until) break;
       }
     } catch (error) {
       this.events.defect('serving failed', error);
@@ -198,7 +199,7 @@ export class Engine {
         return this.next();
       }
       if (this.jobs.length > 0) return 'nothing';
-      const now = performance.now();
+      const now = monotonicMs();
       if (until === 0) until = now + SPIN_MS;
       else if (now > until) return 'nothing';
     }

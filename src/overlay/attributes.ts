@@ -3,6 +3,7 @@ import { Fattr } from '../fuse/abi.ts';
 import type { Caller, SetAttr } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
 import { scratchCstring } from '../sys/bytes.ts';
+import { wallMs } from '../sys/clock.ts';
 import {
   AT_EMPTY_PATH,
   AT_FDCWD,
@@ -191,7 +192,7 @@ export function touchDirectory(o: Overlay, dir: Node): void {
     putI64(24, UTIME_NOW);
     utimensat(o.upper.fd, o.upper.name(dir.upper), times, AT_SYMLINK_NOFOLLOW);
   } else {
-    dir.overlayChange = performance.timeOrigin + performance.now();
+    dir.overlayChange = wallMs();
   }
 }
 

@@ -25,7 +25,7 @@ import { Stat } from '../sys/stat.ts';
 import { Descriptors } from './descriptors.ts';
 import { Ledger } from './ledger.ts';
 import { dropListing } from './listing.ts';
-import { NO_FD, type Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
+import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
 import { NodeTable } from './node-table.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
@@ -82,6 +82,7 @@ export class Overlay {
   private fsuid: number;
   private fsgid: number;
   private mask = -1;
+  private keepsCapabilities = false;
 
   constructor(options: OverlayOptions) {
     this.rules = options.rules;
@@ -101,9 +102,6 @@ export class Overlay {
     // The umask is the thread's own from here on: it follows each caller's, so that the kernel applies it, or
     // leaves it out where a directory has a default ACL.
     if (unshare(CLONE_FS) < 0) throw new SysError(errno(), 'unsharing the umask');
-    if (this.fsuid === 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0) {
-      throw new SysError(errno(), 'keeping capabilities across fsuid changes');
-    }
   }
 
   get root(): Node {
@@ -118,6 +116,7 @@ export class Overlay {
   /** From here on this thread creates files as the caller would: owner, group, umask. */
   actAs(caller: Caller): void {
     if (this.fsuid !== caller.uid) {
+      this.keepCapabilities();
       setfsuid(caller.uid);
       this.fsuid = caller.uid;
     }
@@ -131,9 +130,33 @@ export class Overlay {
     }
   }
 
+  /**
+   * Root's powers must outlast a change of its fsuid. Not before there is one: a command that is spawned afterwards
+   * would inherit the bit, and a `su` in it would keep root's powers too.
+   */
+  private keepCapabilities(): void {
+    if (this.keepsCapabilities || process.getuid!() !== 0) return;
+    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0) {
+      throw new SysError(errno(), 'keeping capabilities across fsuid changes');
+    }
+    this.keepsCapabilities = true;
+  }
+
   /** For objects that forget makes itself, and gives their owner and mode afterwards. */
   actAsSelf(): void {
-    this.actAs({ uid: process.getuid!(), gid: process.getgid!(), pid: 0, umask: 0 });
+    this.actAs({ uid: process.getuid!(), gid: process.getgid!(), pid: 0, umask: 0o077 });
+  }
+
+  /** Takes a file of the upper out of the root, as if it had never been there. */
+  dropFromRoot(name: string): void {
+    const kid = this.root.kid(name);
+    if (!(kid instanceof Node) || !kid.inUpper) return;
+    kid.removeLink(this.root, name);
+    this.root.overlayChange = 0;
+    this.dropIdle(kid);
+    this.notifier.entry(this.root.id, name);
+    this.notifier.inode(this.root.id);
+    this.notifier.flush();
   }
 
   path(parent: Node, name: string): string | undefined {

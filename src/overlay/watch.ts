@@ -8,6 +8,7 @@
  */
 import { release } from 'node:os';
 import { scratchCstring } from '../sys/bytes.ts';
+import { monotonicMs } from '../sys/clock.ts';
 import {
   CIFS_SUPER_MAGIC,
   FUSE_SUPER_MAGIC,
@@ -41,6 +42,11 @@ const BLIND = new Set([FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB2_SUPER_MAGIC, CIFS
 /** ext4, XFS, btrfs, tmpfs: multigrain timestamps (FS_MGTIME). */
 const FINE_TIMES = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994]);
 const UNWATCHABLE = -1;
+/**
+ * A window shorter than this watches nothing: taking the watches away at the end of a process costs it 8 ms. What the
+ * kernel learns before is valid for a second (lookup.ts), and is asked again after that.
+ */
+const WATCH_FROM_MS = 50;
 
 export class LowerWatch {
   readonly fd: number;
@@ -50,6 +56,8 @@ export class LowerWatch {
   private readonly st = new Stat();
   private readonly blind: boolean;
   private readonly fineTimes: boolean;
+  private readonly from = monotonicMs() + WATCH_FROM_MS;
+  private begun = false;
   /** Nodes whose attributes and pages the kernel is to drop, at the end of this round. */
   private readonly changed = new Set<Node>();
 
@@ -66,7 +74,7 @@ export class LowerWatch {
   /** Watches the lower directory of a node, if it is not watched yet. False: it cannot be. */
   add(node: Node): boolean {
     if (node.watch > 0) return true;
-    if (node.watch === UNWATCHABLE || this.blind) return false;
+    if (node.watch === UNWATCHABLE || this.blind || !this.begin()) return false;
     const dir = this.o.dirFd(node);
     if (dir < 0) return false;
     const watch = inotifyAddWatch(this.fd, scratchCstring(`/proc/self/fd/${dir}`), MASK);
@@ -80,6 +88,11 @@ export class LowerWatch {
     node.watch = watch;
     this.byWatch.set(watch, node);
     return true;
+  }
+
+  private begin(): boolean {
+    this.begun ||= monotonicMs() >= this.from;
+    return this.begun;
   }
 
   /** The node is gone. */

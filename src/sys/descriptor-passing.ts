@@ -1,7 +1,8 @@
 /** Descriptors that travel between processes over a Unix socket: socketpair(2), and SCM_RIGHTS of unix(7). */
-import koffi from 'koffi';
+
 import { O_CLOEXEC } from './constants.ts';
 import { EAGAIN, SysError } from './errno.ts';
+import { koffi } from './koffi.ts';
 import { addressOf, errno } from './libc.ts';
 
 const lib = koffi.load(null);

@@ -5,7 +5,7 @@
  * thrown error costs 11-17 us, a returned one 0.3 us. Byte names are NUL-terminated Buffers, because koffi's
  * own strings are UTF-8 and a Linux name need not be.
  */
-import koffi from 'koffi';
+import { koffi } from './koffi.ts';
 
 const lib = koffi.load(null);
 
@@ -196,4 +196,15 @@ export function writeInPool(fd: Int, buf: Buffer, done: (result: number) => void
     buf.length,
     (_error: unknown, result: number) => done(result),
   );
+}
+
+/** umount2(2) on a pool thread, for whom it may have to wait for answers of this thread. False: it failed. */
+export function umountInPool(target: Buffer, flags: Int): Promise<boolean> {
+  return new Promise((resolve) => {
+    (umount2 as unknown as { async: (...args: unknown[]) => void }).async(
+      target,
+      flags,
+      (_error: unknown, result: number) => resolve(result === 0),
+    );
+  });
 }

@@ -1,6 +1,6 @@
 /** Who is at the other end of a Unix socket, as the kernel recorded it at connect and listen (unix(7), SO_PEERCRED). */
 import { readFileSync } from 'node:fs';
-import koffi from 'koffi';
+import { koffi } from './koffi.ts';
 import { errno } from './libc.ts';
 
 // The numbers hold for x86-64 and arm64 (asm-generic/socket.h).

@@ -3,8 +3,9 @@
  * inotify descriptor, but its executable exports libuv, and `uv_poll` does just that: the callback runs on the main
  * thread, between timers and sockets (3.8 us a wake-up with a read and a write, measured on a pipe).
  */
-import koffi from 'koffi';
+
 import { SysError } from './errno.ts';
+import { koffi } from './koffi.ts';
 
 const lib = koffi.load(null);
 const callbackType = koffi.pointer(

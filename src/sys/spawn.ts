@@ -6,10 +6,10 @@
  * itself instead of -1.
  */
 import { constants } from 'node:os';
-import koffi from 'koffi';
 import { cstring, displayName } from './bytes.ts';
 import { O_NONBLOCK } from './constants.ts';
 import { SysError } from './errno.ts';
+import { koffi } from './koffi.ts';
 import { addressOf, fcntl } from './libc.ts';
 
 const lib = koffi.load(null);

@@ -7,8 +7,8 @@
  * have no length), which is another name. So the descriptors are made here and handed to node:net.
  */
 import { readFileSync } from 'node:fs';
-import koffi from 'koffi';
 import { O_CLOEXEC, O_NONBLOCK } from './constants.ts';
+import { koffi } from './koffi.ts';
 import { close, errno } from './libc.ts';
 
 const lib = koffi.load(null);

@@ -1,39 +1,22 @@
 /** From a window that has closed to its report. */
 import { writeFileSync } from 'node:fs';
 import { displayName } from '../sys/bytes.ts';
-import type { WindowState } from './messages.ts';
 import type { WindowReport } from './report.ts';
 import type { WindowSettings } from './settings.ts';
 import type { Window } from './window.ts';
-
-const NOTHING: Omit<WindowState, 'upper'> = {
-  caught: { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 },
-  paths: [],
-  moved: [],
-  errors: [],
-  requests: {},
-  nodes: 0,
-  descriptors: 0,
-};
 
 /**
  * Ends the window's filesystem, if its mount is not gone yet, and makes the report of it. `started` is when it became
  * usable, in ms since the epoch. What is `own` to `exec` or `mount` comes on top.
  */
-export async function account(
+export function account(
   window: Window,
   settings: WindowSettings,
   started: number,
   own: Pick<WindowReport, 'kind'> & Partial<WindowReport>,
-): Promise<WindowReport> {
+): WindowReport {
   const { defects } = window.server;
-  let state: WindowState;
-  try {
-    state = await window.server.finish();
-  } catch (error) {
-    defects.push((error as Error).message);
-    state = { ...NOTHING, upper: { used: 0, limit: settings.upperSize, noswap: false } };
-  }
+  const state = window.server.finish();
   const closed = new Date();
   return {
     version: 1,

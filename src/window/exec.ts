@@ -1,7 +1,7 @@
 /**
  * `forget exec`: one window for one command, in a mount namespace of its own, at the workspace's own path. The main
- * thread makes the namespace and the mount and spawns the command; after the mount it touches no path inside the
- * workspace.
+ * thread makes the namespace and the mount, serves it, and spawns the command. From the mount on it touches no path
+ * inside the workspace, nor waits for anybody who does: it would wait for its own answer.
  */
 import { constants } from 'node:os';
 import { unmountForced } from '../fuse/mount.ts';
@@ -57,21 +57,22 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       },
       launcher,
     );
+    const failure = endWithServer(running, window);
     const outcome = await running.tested;
     if (outcome !== 'ended') {
       judge(outcome, leakedTo(window.lower, name), settings.readonly);
+      window.server.dropFromRoot(name);
       running.go();
     }
     const started = Date.now();
     const control = listenSoon(() => listen(id, settings, command, window));
-    const failure = endWithServer(running, window);
     const end = await running.done;
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
     await control.close();
     // Before the test is through it is not the command's own end, unless a signal ended it, such as Ctrl-C.
     const failed = failure.happened() || (outcome === 'ended' && end.signal === null);
     // The mount needs no unmounting (5 ms): it goes with the namespace, and the namespace with this process.
-    const report = await account(window, settings, started, {
+    const report = account(window, settings, started, {
       kind: 'exec',
       command: command.argv.map(displayName),
       exit: end,
@@ -88,7 +89,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
     unmountForced(settings.workspace);
     running?.cancel();
-    await window.end();
+    window.end();
   }
 }
 
@@ -148,7 +149,7 @@ async function listen(
       handlers: {
         status: async () => {
           const about = { id, kind: 'exec', mountpoint: workspace, namespace: 'own' } as const;
-          return { ...(await statusOf(window, workspace)), ...about, command: command.argv.map(displayName) };
+          return { ...statusOf(window, workspace), ...about, command: command.argv.map(displayName) };
         },
         unmount: async () => {
           throw new Error('a window of forget exec closes when its command ends');

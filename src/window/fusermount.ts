@@ -41,7 +41,7 @@ export const byFusermount: Mounter = {
     try {
       let said: string;
       try {
-        said = run(['-o', options.join(','), '--'], mountpoint, theirs);
+        said = runToMount(['-o', options.join(','), '--'], mountpoint, theirs);
       } finally {
         close(theirs);
       }
@@ -54,15 +54,13 @@ export const byFusermount: Mounter = {
       close(own);
     }
   },
-  unmount(mountpoint) {
-    const said = run(['-u', '--'], mountpoint);
+  async unmount(mountpoint) {
+    const said = await run(['-u', '--'], mountpoint);
     if (said.includes('Device or resource busy')) return false;
     if (said) throw new Failure(`unmounting ${displayName(mountpoint)}: ${said}`);
     return true;
   },
-  detach(mountpoint) {
-    run(['-u', '-z', '--'], mountpoint);
-  },
+  detach: (mountpoint) => run(['-u', '-z', '--'], mountpoint).then(() => {}),
   detachCommand: ['fusermount3', '-u', '-z', '--'],
   notices: () =>
     mayAllowOthers()
@@ -72,26 +70,59 @@ export const byFusermount: Mounter = {
         ],
 };
 
-/** Returns what fusermount3 complained of: nothing when it did as it was told. */
-function run(options: string[], mountpoint: string, socket?: number): string {
-  // Through standard input, since Node gives arguments as UTF-8 and a mount point is bytes.
-  const end = spawnSync('xargs', ['-0', 'fusermount3', ...options], {
+/** Through standard input, since Node gives arguments as UTF-8 and a mount point is bytes. */
+const command = (options: string[]) => ['-0', 'fusermount3', ...options];
+const environment = () => ({ ...process.env, LC_ALL: 'C', _FUSE_COMMFD: String(SOCKET_FD) });
+
+/** Mounts: nothing is served yet, so it may be waited for. Returns what fusermount3 complained of. */
+function runToMount(options: string[], mountpoint: string, socket: number): string {
+  const end = spawnSync('xargs', command(options), {
     cwd: '/',
     input: Buffer.from(mountpoint, 'latin1'),
-    env: { ...process.env, LC_ALL: 'C', _FUSE_COMMFD: String(SOCKET_FD) },
-    stdio: ['pipe', 'ignore', 'pipe', ...(socket === undefined ? [] : [socket])],
+    env: environment(),
+    stdio: ['pipe', 'ignore', 'pipe', socket],
     encoding: 'latin1',
     timeout: ANSWER_MS,
   });
   if (end.error) throw new Failure(`running fusermount3: ${end.error.message}`);
-  if (end.status === 0) return '';
+  return complaint(end.status, end.stderr);
+}
+
+/** Unmounts, which may take answers of this server. Returns what fusermount3 complained of. */
+function run(options: string[], mountpoint: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('xargs', command(options), {
+      cwd: '/',
+      env: environment(),
+      stdio: ['pipe', 'ignore', 'pipe'],
+      timeout: ANSWER_MS,
+    });
+    let said = '';
+    child.stderr.setEncoding('latin1').on('data', (text: string) => {
+      said += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      try {
+        resolve(complaint(code, said));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    child.stdin.end(Buffer.from(mountpoint, 'latin1'));
+  });
+}
+
+/** Nothing when it did as it was told. */
+function complaint(code: number | null, said: string): string {
+  if (code === 0) return '';
   // What xargs says when there is no such command.
-  if (end.status === 127) {
+  if (code === 127) {
     throw new Failure(
       'forget mount as an ordinary user needs fusermount3: install the package fuse3, or run it with sudo; "forget exec -- COMMAND" needs neither',
     );
   }
-  return displayName(end.stderr.trim()) || `fusermount3 ended with ${end.status ?? end.signal}`;
+  return displayName(said.trim()) || `fusermount3 ended with ${code ?? 'a signal'}`;
 }
 
 function makeUpperApart(sizeBytes: number): Promise<UpperFs> {

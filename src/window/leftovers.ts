@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchCstring } from '../sys/bytes.ts';
+import { monotonicMs } from '../sys/clock.ts';
 import { AT_FDCWD } from '../sys/constants.ts';
 import { readlinkat } from '../sys/libc.ts';
 import { kill } from '../sys/spawn.ts';
@@ -66,7 +67,7 @@ export async function endLeftovers(
 
   let running = look();
   for (const phase of ['ended', 'terminated', 'killed'] as const) {
-    const deadline = performance.now() + (phase === 'killed' ? KILL_WAIT_MS : grace);
+    const deadline = monotonicMs() + (phase === 'killed' ? KILL_WAIT_MS : grace);
     const signalled = new Set<string>();
     for (let pause = 2; running.length > 0 || !command.childless(); pause = Math.min(pause * 2, 50)) {
       if (phase !== 'ended') {
@@ -82,7 +83,7 @@ export async function endLeftovers(
         }
       }
       const hurried = command.hurry.aborted && phase !== 'killed';
-      if (performance.now() >= deadline || (hurried && phase === 'ended')) break;
+      if (monotonicMs() >= deadline || (hurried && phase === 'ended')) break;
       await sleep(hurried ? Math.min(pause, 20) : pause);
       running = look();
     }

@@ -3,9 +3,7 @@ import { mountDevice, mountFlagsOf, openDevice } from '../fuse/mount.ts';
 import { makeUpper, type UpperFs } from '../overlay/upper.ts';
 import { cstring } from '../sys/bytes.ts';
 import { MNT_DETACH, MNT_FORCE, UMOUNT_NOFOLLOW } from '../sys/constants.ts';
-import { EBUSY, errnoName } from '../sys/errno.ts';
-import { close, errno, umount2 } from '../sys/libc.ts';
-import { Failure } from './failure.ts';
+import { close, umount2, umountInPool } from '../sys/libc.ts';
 
 /** Mount points are byte strings. */
 export interface Mounter {
@@ -16,10 +14,10 @@ export interface Mounter {
    * type included. Returns the device's descriptor. Throws SysError or Failure.
    */
   mount(mountpoint: string, lower: number, rootMode: number): number;
-  /** False while it is in use. Throws a Failure. */
-  unmount(mountpoint: string): boolean;
-  /** Takes the mount away although it is in use. Whoever is in it goes on there as long as the device is served. */
-  detach(mountpoint: string): void;
+  /** False while it is in use. Not by this thread itself: it may take answers of this very server. */
+  unmount(mountpoint: string): Promise<boolean>;
+  /** Takes the mount away although it is in use, once nothing is served any more. Whoever is in it goes on there as long as the device is served. */
+  detach(mountpoint: string): Promise<void>;
   /** The command that does the same for a process of its own; the mount point is its last argument. */
   readonly detachCommand: readonly string[];
   /** Lines for the person about what such a mount is not. */
@@ -38,12 +36,8 @@ export const bySystemCall: Mounter = {
       throw error;
     }
   },
-  unmount(mountpoint) {
-    if (umount2(cstring(mountpoint), UMOUNT_NOFOLLOW) === 0) return true;
-    if (errno() === EBUSY) return false;
-    throw new Failure(`unmounting gave ${errnoName(errno())}`);
-  },
-  detach(mountpoint) {
+  unmount: (mountpoint) => umountInPool(cstring(mountpoint), UMOUNT_NOFOLLOW),
+  async detach(mountpoint) {
     const target = cstring(mountpoint);
     // By force first: it ends the connection, and whoever waits for an answer gets an error.
     if (umount2(target, MNT_FORCE | UMOUNT_NOFOLLOW) < 0) umount2(target, MNT_DETACH | UMOUNT_NOFOLLOW);

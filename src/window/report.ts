@@ -4,7 +4,7 @@
  */
 import type { PathRecord } from '../overlay/ledger.ts';
 import type { Leftover } from './leftovers.ts';
-import type { WindowState } from './messages.ts';
+import type { WindowState } from './server.ts';
 import { formatSize } from './size.ts';
 
 export interface WindowReport {

@@ -3,7 +3,6 @@
  * the lower. What it tests is the mount itself, that nothing of it is a plain pass-through. A process of its own
  * writes and reads it (gate.ts says why), and the overlay takes it away.
  */
-import { randomBytes } from 'node:crypto';
 import { lstatSync, rmSync } from 'node:fs';
 import type { RuleLine } from '../overlay/rules.ts';
 import { Failure } from './failure.ts';
@@ -19,10 +18,11 @@ export interface Canary {
 
 /** Under a directory rule, which holds for files as well: a file rule would make temporary names beside it held. */
 export function newCanary(): Canary {
-  const name = `.forget-canary-${randomBytes(6).toString('hex')}`;
+  const unique = `${process.pid.toString(36)}${process.hrtime.bigint().toString(36)}`;
+  const name = `.forget-canary-${unique}`;
   return {
     name,
-    token: randomBytes(16).toString('hex'),
+    token: unique,
     rule: { pattern: `/${name}/`, exempt: false, source: 'forget' },
   };
 }

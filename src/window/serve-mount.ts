@@ -31,12 +31,12 @@ export async function serveMount(
   const window = new Window(settings, mountpoint, mounter);
   let guardian: { dismiss(): void } | undefined;
   let device: string | undefined;
-  const close = () => {
+  const close = async () => {
+    // First: with the connection over, nobody who unmounts has to wait for an answer.
+    window.server?.finish();
     // Where it was taken away by hand, what shows there now is not this window's to unmount.
     const shown = deviceAt(mountpoint);
-    if (shown !== undefined && shown === (device ?? shown)) mounter.detach(mountpoint);
-    // Where the kernel does not end the connection along with the mount, those inside would keep it going.
-    void window.server.finish().catch(() => {});
+    if (shown !== undefined && shown === (device ?? shown)) await mounter.detach(mountpoint);
   };
   try {
     await window.mount();
@@ -46,14 +46,15 @@ export async function serveMount(
     const { name, token } = window.canary;
     const outcome = await testInChild(`${mountpoint}/${name}`, token);
     judge(outcome, leakedTo(window.lower, name), settings.readonly);
+    window.server.dropFromRoot(name);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};
     const closed = new Promise<string[]>((resolve) => {
       settle = resolve;
     });
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
-      if (force) close();
-      else if (!mounter.unmount(mountpoint)) {
+      if (force) await close();
+      else if (!(await mounter.unmount(mountpoint))) {
         throw new Failure(
           `${displayName(mountpoint)} is in use: end the programs that work in it, or say --force`,
         );
@@ -71,19 +72,19 @@ export async function serveMount(
             namespace: 'shared',
             mountpoint: displayName(mountpoint),
           } as const;
-          return { ...(await statusOf(window, displayName(settings.workspace))), ...about };
+          return { ...statusOf(window, displayName(settings.workspace)), ...about };
         },
         unmount: ({ force }) => unmount(force),
       },
     });
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.on(signal, close);
+      process.on(signal, () => void close());
     }
     const tracked = window.trackedNotice();
     const notices = [...mounter.notices(), ...(tracked ? [tracked] : [])];
     ready(id, settings.quiet ? [] : notices);
     await window.server.ended;
-    const report = await account(window, settings, started, { kind: 'mount' });
+    const report = account(window, settings, started, { kind: 'mount' });
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     settle(unwritten ? [...lines, unwritten] : lines);
@@ -93,9 +94,9 @@ export async function serveMount(
     control.close();
     return 0;
   } finally {
-    close();
+    await close();
     guardian?.dismiss();
-    await window.end();
+    window.end();
   }
 }
 

@@ -1,112 +1,120 @@
 /**
- * The main thread's end of the FUSE worker: starts it, writes the kernel notifications it asks for, asks it for
- * the window's state, ends it. Every wait is bounded.
+ * A window's filesystem, served by this process: the overlay and the engine put together, the kernel notifications
+ * written, the account given. All on the main thread, but for the notifications.
  */
-import type { Worker } from 'node:worker_threads';
-import { O_CLOEXEC, O_NONBLOCK } from '../sys/constants.ts';
-import { SysError } from '../sys/errno.ts';
-import { close, errno, eventfd, write, writeInPool } from '../sys/libc.ts';
-import { Failure } from './failure.ts';
-import type { FromWorker, ToWorker, WindowState, WorkerStart } from './messages.ts';
-import { takeWorker } from './worker.ts';
+import { Engine } from '../fuse/engine.ts';
+import { WRITE_IDLE_MS } from '../overlay/descriptors.ts';
+import { handlerOf } from '../overlay/filesystem.ts';
+import { releaseAllHeld } from '../overlay/held.ts';
+import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
+import { KernelNotifier } from '../overlay/notifier.ts';
+import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
+import { LowerWatch } from '../overlay/watch.ts';
+import { writeInPool } from '../sys/libc.ts';
 
-const START_MS = 20_000;
-const ANSWER_MS = 10_000;
+/** State of a window at one moment; sizes in bytes. */
+export interface WindowState {
+  caught: Caught;
+  paths: PathRecord[];
+  moved: { path: string; why: string }[];
+  errors: WindowError[];
+  upper: { used: number; limit: number; noswap: boolean };
+  requests: Record<string, number>;
+  nodes: number;
+  descriptors: number;
+}
+
 /** Notifications being written at once: one may wait for a directory that a process is busy in. */
 const MOST_WRITES = 2;
 
-const one = Buffer.alloc(8);
-one.writeBigUInt64LE(1n);
-
 export class Server {
-  /** Settles when the loop has ended, for whatever reason: with the last state, unless the worker failed. */
-  readonly ended: Promise<WindowState | undefined>;
+  /** Settles when nothing is served any more, for whatever reason. */
+  readonly ended: Promise<void>;
+  /** What went wrong in forget itself. */
   readonly defects: string[] = [];
-  private readonly worker: Worker;
-  private readonly wake: number;
-  private readonly serving: Promise<void>;
-  private device = -1;
+  private readonly overlay: Overlay;
+  private readonly engine: Engine;
+  private readonly device: number;
   private readonly notifications: Uint8Array[] = [];
   private writes = 0;
-  private readonly questions: ((state: WindowState) => void)[] = [];
+  private settled = false;
+  private idleTimer: NodeJS.Timeout | undefined;
 
-  /** The worker does nothing before `serve`. */
-  constructor() {
-    this.wake = eventfd(0, O_CLOEXEC | O_NONBLOCK);
-    if (this.wake < 0) throw new SysError(errno(), 'making an eventfd');
-    this.worker = takeWorker();
-    let nowServing: () => void = () => {};
-    let nowEnded: (state?: WindowState) => void = () => {};
-    this.serving = new Promise((resolve) => {
-      nowServing = resolve;
-    });
+  /** `unreported` are paths that the report leaves out. Throws SysError. */
+  constructor(device: number, options: OverlayOptions, unreported: readonly string[]) {
+    let nowEnded: () => void = () => {};
     this.ended = new Promise((resolve) => {
       nowEnded = resolve;
     });
-    this.worker.on('message', (message: FromWorker) => {
-      if (message.kind === 'serving') nowServing();
-      else if (message.kind === 'ended') nowEnded(message.state);
-      else if (message.kind === 'defect') this.defects.push(message.message);
-      else if (message.kind === 'state') this.questions.shift()?.(message.state);
-      else this.notify(message.messages);
+    this.device = device;
+    this.overlay = new Overlay(options);
+    const { overlay } = this;
+    overlay.ledger.ignored = new Set(unreported);
+    this.engine = new Engine(device, handlerOf(overlay), {
+      defect: (message, error) => {
+        const detail = error instanceof Error ? (error.stack ?? error.message) : String(error ?? '');
+        this.defects.push(detail ? `${message}: ${detail}` : message);
+      },
+      ended: nowEnded,
     });
-    this.worker.on('error', (error) => {
-      this.defects.push(`the FUSE worker failed: ${error.stack ?? error.message}`);
-      nowEnded();
-    });
-    this.worker.on('exit', () => nowEnded());
+    overlay.engine = this.engine;
+    overlay.notifier = new KernelNotifier((messages) => this.notify(messages));
+    const watch = new LowerWatch(overlay);
+    this.engine.watch({ fd: watch.fd, ready: () => watch.drain() });
+    overlay.watchDirectory = (node) => watch.add(node);
+    overlay.unwatchDirectory = (node) => watch.remove(node);
+    this.engine.afterRequest = () => overlay.descriptors.makeRoom();
+    this.engine.idle = () => this.idle();
   }
 
-  /** Begins to serve; the device must be mounted by now. Throws a Failure if the worker does not come up. */
-  async serve(start: Omit<WorkerStart, 'wake'>): Promise<void> {
-    this.device = start.device;
-    this.send({ kind: 'serve', start: { ...start, wake: this.wake } });
-    const outcome = await within(
-      START_MS,
-      Promise.race([this.serving, this.ended.then(() => 'ended' as const)]),
-    );
-    if (outcome === 'ended' || outcome === LATE) {
-      throw new Failure(
-        `the filesystem did not start: ${this.defects.join('\n') || 'no answer from its worker'}`,
-      );
-    }
+  /** Begins to serve; the device must be mounted. */
+  start(): void {
+    this.engine.start();
   }
 
-  /** Throws a Failure when no answer comes. */
-  async state(): Promise<WindowState> {
-    const answer = new Promise<WindowState>((resolve) => this.questions.push(resolve));
-    this.send({ kind: 'ask' });
-    const state = await within(ANSWER_MS, Promise.race([answer, this.ended]));
-    if (state === LATE || state === undefined) throw new Failure(this.silence());
-    return state;
+  state(): WindowState {
+    const { ledger, upper, table, descriptors } = this.overlay;
+    return {
+      caught: ledger.caught(),
+      paths: ledger.paths(),
+      moved: ledger.moved,
+      errors: ledger.errorList(),
+      upper: { ...upper.usage(), noswap: upper.noswap },
+      requests: this.engine.requestCounts(),
+      nodes: table.size,
+      descriptors: descriptors.count,
+    };
+  }
+
+  /** Takes a file of the upper, in the root, out of the view as if it had never been: the canary. */
+  dropFromRoot(name: string): void {
+    this.overlay.dropFromRoot(name);
   }
 
   /**
-   * Ends the loop, if it still runs, and with it the connection: whoever is inside gets errors from then on. Returns
-   * the last state; throws a Failure when none comes.
+   * Serves no more: whoever is inside gets errors from then on. What was held goes to the lower. Returns the last
+   * state.
    */
-  async finish(): Promise<WindowState> {
-    this.send({ kind: 'stop' });
-    const state = await within(ANSWER_MS, this.ended);
-    if (state === LATE || state === undefined) throw new Failure(this.silence());
-    return state;
+  finish(): WindowState {
+    this.engine.stop();
+    clearTimeout(this.idleTimer);
+    if (!this.settled) {
+      releaseAllHeld(this.overlay);
+      this.overlay.actAsSelf();
+    }
+    this.settled = true;
+    return this.state();
   }
 
-  /** Ends the thread as well. */
-  async stop(): Promise<void> {
-    this.send({ kind: 'stop' });
-    await within(ANSWER_MS, this.ended);
-    await within(ANSWER_MS, this.worker.terminate());
-    close(this.wake);
-  }
-
-  private silence(): string {
-    return `the filesystem gave no account: ${this.defects.join('\n') || 'its worker does not answer'}`;
-  }
-
-  private send(message: ToWorker): void {
-    this.worker.postMessage(message);
-    write(this.wake, one, 8);
+  /** Descriptors that may write must not stay open: see overlay/descriptors.ts. */
+  private idle(): void {
+    const { descriptors } = this.overlay;
+    if (this.idleTimer || !descriptors.hasWritable) return;
+    this.idleTimer = setTimeout(() => {
+      this.idleTimer = undefined;
+      descriptors.closeIdleWritable();
+      this.idle();
+    }, WRITE_IDLE_MS);
   }
 
   private notify(messages: Uint8Array[]): void {
@@ -123,19 +131,5 @@ export class Server {
       this.writes--;
       this.writeNext();
     });
-  }
-}
-
-const LATE = Symbol('late');
-
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | typeof LATE> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<typeof LATE>((resolve) => {
-    timer = setTimeout(() => resolve(LATE), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -2,12 +2,12 @@
 import type { WindowStatus } from './control.ts';
 import type { Window } from './window.ts';
 
-/** All but what `exec` and `mount` know: the id, the kind, the place. Throws a Failure when the worker is silent. */
-export async function statusOf(
+/** All but what `exec` and `mount` know: the id, the kind, the place. */
+export function statusOf(
   window: Window,
   workspace: string,
-): Promise<Omit<WindowStatus, 'id' | 'kind' | 'mountpoint' | 'namespace'>> {
-  const state = await window.server.state();
+): Omit<WindowStatus, 'id' | 'kind' | 'mountpoint' | 'namespace'> {
+  const state = window.server.state();
   return {
     pid: process.pid,
     workspace,

@@ -2,15 +2,14 @@
  * A window over one workspace: the pieces that `exec` and `mount` both put together. State: the descriptors of the
  * lower and of the device, the server, and when it was opened.
  */
-import { compileRules } from '../overlay/rules.ts';
-import type { UpperFs } from '../overlay/upper.ts';
+import { compileRules, type Rules } from '../overlay/rules.ts';
+import { Upper, type UpperFs } from '../overlay/upper.ts';
 import { cstring, displayName } from '../sys/bytes.ts';
 import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
 import { SysError } from '../sys/errno.ts';
 import { close, errno, open } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { linkedRules } from './linked-rules.ts';
-import type { WorkerStart } from './messages.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
 import { type Canary, newCanary } from './self-test.ts';
 import { Server } from './server.ts';
@@ -23,8 +22,10 @@ export class Window {
   readonly opened = new Date();
   readonly canary: Canary;
   readonly lower: number;
-  readonly server = new Server();
-  private readonly start: Omit<WorkerStart, 'wake' | 'device' | 'upper'>;
+  /** From `mount` on. */
+  server!: Server;
+  private readonly settings: WindowSettings;
+  private readonly rules: Rules;
   readonly tracked: { paths: string[]; more: number };
   private readonly mountpoint: string;
   private readonly mounter: Mounter;
@@ -34,45 +35,45 @@ export class Window {
 
   /** Makes everything but the mount. Throws SysError, RuleError or Failure, with nothing left behind. */
   constructor(settings: WindowSettings, mountpoint: string, mounter: Mounter = bySystemCall) {
+    this.settings = settings;
     this.mounter = mounter;
     this.mountpoint = mountpoint;
     this.canary = newCanary();
     const rules = [...settings.rules, ...linkedRules(settings), this.canary.rule];
-    const compiled = compileRules(rules, { ignoreCase: settings.ignoreCase });
+    this.rules = compileRules(rules, { ignoreCase: settings.ignoreCase });
     this.lower = open(cstring(settings.workspace), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (this.lower < 0) throw new SysError(errno(), `opening ${displayName(settings.workspace)}`);
     const st = new Stat();
     const error = st.of(this.lower);
     if (error) throw new SysError(error, `reading ${displayName(settings.workspace)}`);
     this.rootMode = st.mode;
-    this.start = {
-      rootPath: mountpoint,
-      lower: this.lower,
-      rules,
-      ignoreCase: settings.ignoreCase,
-      hide: settings.hide,
-      readonly: settings.readonly,
-      fixed: settings.configFiles,
-      unreported: [this.canary.name],
-    };
     this.upper = mounter.makeUpper(settings.upperSize);
     // A failure before `mount` waits for it is told there.
     if (this.upper instanceof Promise) this.upper.catch(() => {});
-    this.tracked = protectedTracked(settings.workspace, compiled, MOST_TRACKED);
+    this.tracked = protectedTracked(settings.workspace, this.rules, MOST_TRACKED);
   }
 
   /** Mounts, and serves from then on. */
   async mount(): Promise<void> {
-    const upper = await this.upper;
+    const upper = new Upper(await this.upper);
     this.device = this.mounter.mount(this.mountpoint, this.lower, this.rootMode);
-    await this.server.serve({ ...this.start, device: this.device, upper });
+    const options = {
+      rootPath: this.mountpoint,
+      lower: this.lower,
+      upper,
+      rules: this.rules,
+      hide: this.settings.hide,
+      readonly: this.settings.readonly,
+      fixed: new Set(this.settings.configFiles),
+    };
+    this.server = new Server(this.device, options, [this.canary.name]);
+    this.server.start();
   }
 
-  /** Ends the server and lets go of the lower. The mount, if it still stands, is dead after this. */
-  async end(): Promise<void> {
-    await this.server.stop();
-    if (this.device >= 0) close(this.device);
-    close(this.lower);
+  /** Serves no more. The mount, if it still stands, is dead after this. */
+  end(): void {
+    if (this.server) this.server.finish();
+    else if (this.device >= 0) close(this.device);
   }
 
   /** The line for the person at open when rules match what git tracks. */

@@ -1,4 +1,0 @@
-/** The worker thread's entry point. */
-import { loadBundle } from '../sys/bundle.ts';
-
-loadBundle('fuse-worker');
