@@ -116,6 +116,9 @@ export const WRITE_KILL_SUIDGID = 1 << 2;
 /** FSYNC and FSYNCDIR: the data alone. */
 export const FSYNC_FDATASYNC = 1 << 0;
 
+/** NOTIFY_INVAL_ENTRY: look the name up again when it is needed, and leave a directory in use alone (7.38). */
+export const EXPIRE_ONLY = 1 << 0;
+
 /** Codes of the messages that the server sends unasked. */
 export const Notify = {
   INVAL_INODE: 2,

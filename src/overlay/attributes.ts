@@ -135,10 +135,10 @@ export function clearSetuid(o: Overlay, node: Node): number {
   const setgid = mode & S_ISGID && mode & S_IXGRP ? S_ISGID : 0;
   const clear = mode & (S_ISUID | setgid);
   if (!clear) return 0;
+  const failed = chmod(o, node, mode & 0o7777 & ~clear);
   // The kernel asked for it, and yet keeps the mode it knows.
-  o.notifier.inode(node.id);
-  o.notifier.flush();
-  return chmod(o, node, mode & 0o7777 & ~clear);
+  o.notifier.attributes(node.id);
+  return failed;
 }
 
 function utimens(o: Overlay, node: Node, args: SetAttr): number {

@@ -74,7 +74,7 @@ function copyUpAlone(o: Overlay, node: Node, keep: number): number {
     if (typeof read === 'number') return read;
     target = read.latin1Slice(0, read.length);
   }
-  o.actAsSelf();
+  o.identity.actAsServer();
   const rdev = encodeDevice(st.rdevMajor, st.rdevMinor);
   const object = o.upper.make(node.type | 0o600, rdev, target);
   if (object < 0) return upperError(o, node, -object);
@@ -224,7 +224,7 @@ export function moveToLower(o: Overlay, node: Node): number {
   if (dir < 0) return -dir;
   const source = o.fileFd(node, false);
   if (source < 0) return -source;
-  o.actAsSelf();
+  o.identity.actAsServer();
   const fd = openat(dir, scratchCstring(name), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600);
   if (fd < 0) return errno();
   const position = { at: 0 };
@@ -274,7 +274,7 @@ export function ensureLowerDirectory(o: Overlay, node: Node): void {
   if (failed) throw new SysError(failed, o.pathOf(node));
   const parent = o.dirFd(link.parent);
   if (parent < 0) throw new SysError(-parent, o.pathOf(node));
-  o.actAsSelf();
+  o.identity.actAsServer();
   const name = cstring(link.name);
   if (mkdirat(parent, name, st.mode & 0o7777) < 0) throw new SysError(errno(), o.pathOf(node));
   fchownat(parent, name, st.uid, st.gid, AT_SYMLINK_NOFOLLOW);

@@ -120,7 +120,7 @@ function makeInLower(
     }
     setOriginalAside(o, parent, name);
   }
-  o.actAs(caller);
+  o.identity.actAs(caller);
   const cname = scratchCstring(name);
   const permissions = what.mode & 0o7777;
   let fd = -1;
@@ -219,7 +219,7 @@ function makeObject(o: Overlay, parent: Node, what: Making, caller: Caller): Nod
   if (error) return error;
   const setgid = (o.stat.mode & S_ISGID) !== 0;
   const gid = o.stat.gid;
-  o.actAs(caller);
+  o.identity.actAs(caller);
   const object = o.upper.make(what.mode, what.rdev, what.target);
   if (object < 0) return -object;
   const node = o.table.create(what.mode & S_IFMT);
@@ -256,7 +256,7 @@ export function tmpfile(o: Overlay, parentId: number, mode: number, caller: Call
 function tmpfileInLower(o: Overlay, parent: Node, mode: number, caller: Caller): Node | number {
   const dir = o.dirFd(parent);
   if (dir < 0) return -dir;
-  o.actAs(caller);
+  o.identity.actAs(caller);
   const fd = openat(dir, scratchCstring('.'), O_TMPFILE | O_RDWR | O_CLOEXEC, mode & 0o7777);
   if (fd < 0) return errno();
   const error = o.stat.of(fd);

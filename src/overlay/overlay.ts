@@ -3,10 +3,8 @@
  * its attributes, the class of a path. The operations themselves stand in files of their own and take this.
  */
 import type { Engine } from '../fuse/engine.ts';
-import type { Caller } from '../fuse/handler.ts';
 import { scratchCstring } from '../sys/bytes.ts';
 import {
-  CLONE_FS,
   O_CLOEXEC,
   O_DIRECTORY,
   O_NOATIME,
@@ -16,13 +14,12 @@ import {
   O_RDONLY,
   O_RDWR,
   O_WRONLY,
-  PR_SET_SECUREBITS,
-  SECBIT_NO_SETUID_FIXUP,
 } from '../sys/constants.ts';
 import { EACCES, EINVAL, EISDIR, ENOENT, ENOTDIR, EPERM, EROFS, ESTALE, SysError } from '../sys/errno.ts';
-import { close, errno, fchmodat, openat, prctl, setfsgid, setfsuid, umask, unshare } from '../sys/libc.ts';
+import { close, errno, fchmodat, openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { Descriptors } from './descriptors.ts';
+import { Identity } from './identity.ts';
 import { Ledger } from './ledger.ts';
 import { dropListing } from './listing.ts';
 import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
@@ -52,6 +49,8 @@ export type Place = 'lower' | 'upper' | 'held';
 export interface Notifier {
   /** Attributes and all cached pages of a node; of a directory, its cached listing. */
   inode(id: number): void;
+  /** The attributes alone, at once: before the request in hand is answered. */
+  attributes(id: number): void;
   /** What a name in a directory leads to, or that it leads to nothing. */
   entry(parent: number, name: string): void;
   /** Sends what was said since the last time. */
@@ -70,6 +69,7 @@ export class Overlay {
   readonly table: NodeTable;
   readonly descriptors = new Descriptors();
   readonly ledger = new Ledger();
+  readonly identity = new Identity();
   readonly stat = new Stat();
   readonly otherStat = new Stat();
   private readonly linkStat = new Stat();
@@ -79,10 +79,6 @@ export class Overlay {
   /** Tries to watch the lower directory of a node, so that what the kernel keeps of it can be taken back. */
   watchDirectory: (node: Node) => boolean = () => false;
   unwatchDirectory: (node: Node) => void = () => {};
-  private fsuid: number;
-  private fsgid: number;
-  private mask = -1;
-  private keepsCapabilities = false;
 
   constructor(options: OverlayOptions) {
     this.rules = options.rules;
@@ -92,16 +88,11 @@ export class Overlay {
     this.readonly = options.readonly;
     this.fixed = options.fixed;
     this.lowerFd = options.lower;
-    this.fsuid = process.getuid!();
-    this.fsgid = process.getgid!();
     const error = this.stat.of(options.lower);
     if (error) throw new SysError(error, 'reading the workspace');
     this.table = new NodeTable(this.stat);
     this.table.root.fd = options.lower;
     this.table.root.fdKind = PATH_FD;
-    // The umask is the thread's own from here on: it follows each caller's, so that the kernel applies it, or
-    // leaves it out where a directory has a default ACL.
-    if (unshare(CLONE_FS) < 0) throw new SysError(errno(), 'unsharing the umask');
   }
 
   get root(): Node {
@@ -111,40 +102,6 @@ export class Overlay {
   /** The node of an id; undefined for one that the kernel should no longer know. */
   node(id: number): Node | undefined {
     return this.table.get(id);
-  }
-
-  /** From here on this thread creates files as the caller would: owner, group, umask. */
-  actAs(caller: Caller): void {
-    if (this.fsuid !== caller.uid) {
-      this.keepCapabilities();
-      setfsuid(caller.uid);
-      this.fsuid = caller.uid;
-    }
-    if (this.fsgid !== caller.gid) {
-      setfsgid(caller.gid);
-      this.fsgid = caller.gid;
-    }
-    if (this.mask !== caller.umask) {
-      umask(caller.umask);
-      this.mask = caller.umask;
-    }
-  }
-
-  /**
-   * Root's powers must outlast a change of its fsuid. Not before there is one: a command that is spawned afterwards
-   * would inherit the bit, and a `su` in it would keep root's powers too.
-   */
-  private keepCapabilities(): void {
-    if (this.keepsCapabilities || process.getuid!() !== 0) return;
-    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0) {
-      throw new SysError(errno(), 'keeping capabilities across fsuid changes');
-    }
-    this.keepsCapabilities = true;
-  }
-
-  /** For objects that forget makes itself, and gives their owner and mode afterwards. */
-  actAsSelf(): void {
-    this.actAs({ uid: process.getuid!(), gid: process.getgid!(), pid: 0, umask: 0o077 });
   }
 
   /** Takes a file of the upper out of the root, as if it had never been there. */

@@ -8,7 +8,6 @@
  */
 import { release } from 'node:os';
 import { scratchCstring } from '../sys/bytes.ts';
-import { monotonicMs } from '../sys/clock.ts';
 import {
   CIFS_SUPER_MAGIC,
   FUSE_SUPER_MAGIC,
@@ -44,7 +43,7 @@ const FINE_TIMES = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994]);
 const UNWATCHABLE = -1;
 /**
  * A window shorter than this watches nothing: taking the watches away at the end of a process costs it 8 ms. What the
- * kernel learns before is valid for a second (lookup.ts), and is asked again after that.
+ * kernel has learned by then is watched then, and asked for again.
  */
 const WATCH_FROM_MS = 50;
 
@@ -56,7 +55,7 @@ export class LowerWatch {
   private readonly st = new Stat();
   private readonly blind: boolean;
   private readonly fineTimes: boolean;
-  private readonly from = monotonicMs() + WATCH_FROM_MS;
+  private readonly timer: NodeJS.Timeout;
   private begun = false;
   /** Nodes whose attributes and pages the kernel is to drop, at the end of this round. */
   private readonly changed = new Set<Node>();
@@ -69,12 +68,13 @@ export class LowerWatch {
     const known = fstatfs(o.lowerFd, statfs) === 0;
     this.blind = !known || BLIND.has(statfs.readUInt32LE(0));
     this.fineTimes = known && FINE_TIMES.has(statfs.readUInt32LE(0)) && kernelHasFineTimes();
+    this.timer = setTimeout(() => this.begin(), WATCH_FROM_MS);
   }
 
   /** Watches the lower directory of a node, if it is not watched yet. False: it cannot be. */
   add(node: Node): boolean {
     if (node.watch > 0) return true;
-    if (node.watch === UNWATCHABLE || this.blind || !this.begin()) return false;
+    if (node.watch === UNWATCHABLE || this.blind || !this.begun) return false;
     const dir = this.o.dirFd(node);
     if (dir < 0) return false;
     const watch = inotifyAddWatch(this.fd, scratchCstring(`/proc/self/fd/${dir}`), MASK);
@@ -90,9 +90,15 @@ export class LowerWatch {
     return true;
   }
 
-  private begin(): boolean {
-    this.begun ||= monotonicMs() >= this.from;
-    return this.begun;
+  private begin(): void {
+    this.begun = true;
+    for (const node of this.o.table.all()) if (node.isDirectory && node.hasLower) this.add(node);
+    this.everythingChanged();
+    this.tell();
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
   }
 
   /** The node is gone. */
@@ -118,6 +124,10 @@ export class LowerWatch {
         at += 16 + length;
       }
     }
+    this.tell();
+  }
+
+  private tell(): void {
     const { notifier } = this.o;
     for (const node of this.changed) notifier.inode(node.id);
     this.changed.clear();

@@ -3,6 +3,7 @@
  * else is in the window's mount namespace. They get a grace to end by themselves, then SIGTERM, then SIGKILL.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchCstring } from '../sys/bytes.ts';
@@ -54,18 +55,18 @@ export async function endLeftovers(
 ): Promise<Leftover[]> {
   const grace = options.grace ?? 1000;
   const found = new Map<string, Leftover>();
-  const look = (): Process[] => {
+  const look = async (): Promise<Process[]> => {
     const running = command.childless() ? [] : descendants(command.bystanders());
     if (options.mountNamespace !== undefined) running.push(...membersOf(options.mountNamespace, running));
     for (const { pid, started } of running) {
       const key = `${pid}/${started}`;
       // Named by what it runs now: at first sight it may be a fork that has not become its program yet.
-      found.set(key, { pid, command: commandLine(pid), how: found.get(key)?.how ?? 'ended' });
+      found.set(key, { pid, command: await commandLine(pid), how: found.get(key)?.how ?? 'ended' });
     }
     return running;
   };
 
-  let running = look();
+  let running = await look();
   for (const phase of ['ended', 'terminated', 'killed'] as const) {
     const deadline = monotonicMs() + (phase === 'killed' ? KILL_WAIT_MS : grace);
     const signalled = new Set<string>();
@@ -85,7 +86,7 @@ export async function endLeftovers(
       const hurried = command.hurry.aborted && phase !== 'killed';
       if (monotonicMs() >= deadline || (hurried && phase === 'ended')) break;
       await sleep(hurried ? Math.min(pause, 20) : pause);
-      running = look();
+      running = await look();
     }
   }
   for (const { pid, started } of running) found.get(`${pid}/${started}`)!.how = 'survived';
@@ -147,9 +148,13 @@ function namespaceOf(pid: number): string | undefined {
   return length < 0 ? undefined : link.latin1Slice(0, length);
 }
 
-function commandLine(pid: number): string {
-  const line = unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, 'latin1'))?.replace(/\0$/, '');
-  if (line) return line.replaceAll('\0', ' ');
+/**
+ * On a pool thread: the kernel reads the other process's memory, and may wait for one that itself waits for a page of a
+ * file in the window, which this thread must deliver.
+ */
+async function commandLine(pid: number): Promise<string> {
+  const line = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
+  if (line) return line.replace(/\0$/, '').replaceAll('\0', ' ');
   return `[${unlessGone(() => readFileSync(`/proc/${pid}/comm`, 'latin1'))?.trimEnd() ?? 'gone'}]`;
 }
 

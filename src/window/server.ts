@@ -10,7 +10,7 @@ import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
-import { writeInPool } from '../sys/libc.ts';
+import { write, writeInPool } from '../sys/libc.ts';
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -34,6 +34,7 @@ export class Server {
   readonly defects: string[] = [];
   private readonly overlay: Overlay;
   private readonly engine: Engine;
+  private readonly watch: LowerWatch;
   private readonly device: number;
   private readonly notifications: Uint8Array[] = [];
   private writes = 0;
@@ -58,8 +59,12 @@ export class Server {
       ended: nowEnded,
     });
     overlay.engine = this.engine;
-    overlay.notifier = new KernelNotifier((messages) => this.notify(messages));
-    const watch = new LowerWatch(overlay);
+    overlay.notifier = new KernelNotifier(
+      (messages) => this.notify(messages),
+      (message) => write(device, message, message.length),
+    );
+    this.watch = new LowerWatch(overlay);
+    const { watch } = this;
     this.engine.watch({ fd: watch.fd, ready: () => watch.drain() });
     overlay.watchDirectory = (node) => watch.add(node);
     overlay.unwatchDirectory = (node) => watch.remove(node);
@@ -98,9 +103,10 @@ export class Server {
   finish(): WindowState {
     this.engine.stop();
     clearTimeout(this.idleTimer);
+    this.watch.stop();
     if (!this.settled) {
       releaseAllHeld(this.overlay);
-      this.overlay.actAsSelf();
+      this.overlay.identity.restore();
     }
     this.settled = true;
     return this.state();

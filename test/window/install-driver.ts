@@ -16,6 +16,8 @@ export async function installDriver(): Promise<{ directory: string; forget: stri
     platform: 'node',
     format: 'cjs',
     external: ['koffi'],
+    define: { 'import.meta.url': '__fileUrl' },
+    banner: { js: "const __fileUrl = require('node:url').pathToFileURL(__filename).href;" },
   });
   cpSync(`${root}bin`, `${directory}/bin`, { recursive: true });
   symlinkSync(`${root}node_modules`, `${directory}/node_modules`);

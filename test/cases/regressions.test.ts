@@ -1,0 +1,196 @@
+// What a differential fuzzer and stress runs found once: one test a defect, each of which failed before its fix.
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { forgetExec } from '../harness/forget.ts';
+import { forgetFor } from '../harness/users.ts';
+import { type RunResult, runWatched } from '../harness/watchdog.ts';
+import { assertLower, inWindow, python, sameAsPlain, withWorkspace } from './window.ts';
+
+const EXCHANGE = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def exchange(a, b):
+    return libc.renameat2(-100, a.encode(), -100, b.encode(), 2)
+`;
+
+inWindow('an exchange of a new unprotected file with a protected one leaves nothing of either in the lower', {
+  script: python(`${EXCHANGE}
+open('src/new', 'w').write('SECRET')
+print(exchange('src/new', 'memory/old.md'), open('memory/old.md').read(), open('src/new').readline().strip())`),
+  prints: '0 SECRET # What I know\n',
+  lower: { 'src/new': null },
+});
+
+inWindow('a new file that is linked to a protected name and then unlinked is gone from the lower', {
+  script: python(`
+import os
+open('src/new', 'w').write('SECRET')
+os.link('src/new', 'memory/new.md')
+os.unlink('src/new')
+print(open('memory/new.md').read(), os.stat('memory/new.md').st_nlink)`),
+  prints: 'SECRET 1\n',
+  lower: { 'src/new': null, 'memory/new.md': null },
+});
+
+inWindow('a held file exchanged with an unprotected one is real afterwards', {
+  script: python(`${EXCHANGE}
+open('tmpab12cd', 'w').write('new')
+print(exchange('tmpab12cd', 'README.md'), open('README.md').read())`),
+  prints: '0 new\n',
+  lower: { 'README.md': 'new', tmpab12cd: '# A workspace\n' },
+});
+
+inWindow('a held file with two names has both of them afterwards', {
+  script: python(`
+import os
+open('tmpzz12cd', 'w').write('text')
+os.link('tmpzz12cd', 'tmpzz12ce')
+os.rename('tmpzz12cd', 'plain.txt')
+print(open('plain.txt').read(), open('tmpzz12ce').read())`),
+  prints: 'text text\n',
+  lower: { 'plain.txt': 'text', tmpzz12ce: 'text' },
+});
+
+sameAsPlain(
+  'setuid and setgid survive a rename and a link of a protected file, and a copy within one file works',
+  python(`
+import os, time
+open('.MEMORY.md.tmp', 'w').close(); os.chmod('.MEMORY.md.tmp', 0o6755)
+os.rename('.MEMORY.md.tmp', 'MEMORY.md'); print(oct(os.stat('MEMORY.md').st_mode))
+os.link('MEMORY.md', 'memory/again.md'); print(oct(os.stat('MEMORY.md').st_mode), os.stat('MEMORY.md').st_nlink)
+for path in ['src/copy', 'memory/copy']:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    os.write(fd, b'0123456789' * 500); os.pread(fd, 10, 0); time.sleep(0.2)
+    print(os.copy_file_range(fd, fd, 10, 0, 4000), os.pread(fd, 12, 4000))`),
+);
+
+sameAsPlain(
+  'four thousand files that are open and unlinked can all be read and written',
+  python(`
+import os
+os.mkdir('src/many')
+files = []
+for i in range(4000):
+    fd = os.open(f'src/many/{i}', os.O_RDWR | os.O_CREAT); os.write(fd, b'%d' % i); files.append(fd)
+for i in range(4000): os.unlink(f'src/many/{i}')
+bad = [i for i, fd in enumerate(files) if os.pread(fd, 10, 0) != b'%d' % i or os.pwrite(fd, b'x', 20) != 1]
+print(bad, os.fstat(files[0]).st_nlink)`),
+);
+
+withWorkspace(
+  'fifteen hundred files read one after another are no trouble where 1,024 may be open',
+  async (workspace) => {
+    const script =
+      'mkdir many; i=0; while [ $i -lt 1500 ]; do echo $i > many/f$i; i=$((i+1)); done; cat many/f* | wc -l';
+    const result = await runWatched(
+      [
+        'prlimit',
+        '--nofile=1024:1024',
+        forgetFor(workspace.user),
+        'exec',
+        '--quiet',
+        '--',
+        'sh',
+        '-c',
+        script,
+      ],
+      { user: workspace.user, cwd: workspace.path, timeout: 60_000 },
+    );
+    assert.equal(result.stdout, '1500\n', result.stderr);
+  },
+);
+
+inWindow('link counts are those of the view', {
+  script: python(`
+import os
+fd = os.open('memory/old.md', os.O_RDONLY); os.unlink('memory/old.md'); print(os.fstat(fd).st_nlink)
+before = os.stat('memory').st_nlink; os.mkdir('memory/sub'); print(os.stat('memory').st_nlink - before)
+os.rmdir('memory/sub'); print(os.stat('memory').st_nlink - before)`),
+  prints: '0\n1\n0\n',
+});
+
+/** Waits for a file that the program inside makes; fails with what it printed if it ends without. */
+async function untilReady(file: string, inside: Promise<RunResult>): Promise<void> {
+  const early = inside.then(({ stdout, stderr }) => assert.fail(`it ended early: ${stdout}${stderr}`));
+  while (!existsSync(file)) await Promise.race([delay(20), early]);
+  early.catch(() => {});
+}
+
+/** Runs a program inside that says `ready` by a file, changes the lower from outside, and lets it go on. */
+function changedOutside(
+  title: string,
+  program: string,
+  change: (path: (name: string) => string) => void,
+  prints: string,
+) {
+  withWorkspace(title, async (workspace) => {
+    const path = (name: string) => join(workspace.path, name);
+    const inside = forgetExec(workspace, [
+      'python3',
+      '-c',
+      `
+import os, time
+def ready():
+    open('ready', 'w').close()
+    while not os.path.exists('changed'): time.sleep(0.02)
+    time.sleep(0.3)
+time.sleep(0.2)
+${program}`,
+    ]);
+    await untilReady(path('ready'), inside);
+    change(path);
+    writeFileSync(path('changed'), '');
+    const { stdout, stderr } = await inside;
+    assert.equal(stdout, prints, stderr);
+  });
+}
+
+changedOutside(
+  'an empty directory that was listed inside shows what is made in it outside',
+  `os.mkdir('src/vacant'); print(os.listdir('src/vacant')); ready(); print(os.listdir('src/vacant'))`,
+  (path) => writeFileSync(path('src/vacant/new'), ''),
+  "[]\n['new']\n",
+);
+
+changedOutside(
+  'a log that is rotated outside while it is open inside takes the writes of its holder',
+  `log = open('src/log', 'a'); log.write('one\\n'); log.flush(); time.sleep(0.3); ready()
+log.write('two\\n'); log.flush(); print(open('src/log.1').read().split(), open('src/log').read().split())`,
+  (path) => {
+    renameSync(path('src/log'), path('src/log.1'));
+    writeFileSync(path('src/log'), 'fresh\n');
+  },
+  "['one', 'two'] ['fresh']\n",
+);
+
+withWorkspace(
+  'a directory moved outside to a protected place is protected inside from then on',
+  async (workspace) => {
+    const path = (name: string) => join(workspace.path, name);
+    mkdirSync(path('src/d'));
+    writeFileSync(path('src/d/k'), 'old');
+    const inside = forgetExec(workspace, [
+      'python3',
+      '-c',
+      `
+import os, time
+held = open('src/d/k', 'r+'); held.read()
+open('ready', 'w').close()
+while not os.path.exists('changed'): time.sleep(0.02)
+time.sleep(0.3)
+with open('memory/d/k', 'r+') as again: again.write('LEAK')
+print(open('memory/d/k').read())`,
+    ]);
+    await untilReady(path('ready'), inside);
+    renameSync(path('src/d'), path('memory/d'));
+    writeFileSync(path('changed'), '');
+    const { stdout, stderr } = await inside;
+    assert.equal(stdout, 'LEAK\n', stderr);
+    assertLower(workspace, { 'memory/d/k': 'old' });
+    rmSync(path('memory/d'), { recursive: true });
+  },
+  { users: ['root'] },
+);
