@@ -124,21 +124,21 @@ function chmod(o: Overlay, node: Node, mode: number): number {
 }
 
 /**
- * A write or a truncation by somebody who may not keep them clears setuid and setgid. The kernel of the lower
- * would do it by itself, were it not for this server's capabilities.
+ * A write or a truncation by somebody who may not keep them clears setuid and setgid. The kernel of the lower does it by
+ * itself where this server has no capability that keeps them, and leaves it to the server otherwise.
  */
 export function clearSetuid(o: Overlay, node: Node): number {
+  if (!node.setid) return 0;
   const st: Stat = o.otherStat;
-  const error = o.statNode(node, st);
+  let error = o.statNode(node, st);
   if (error) return error;
   const mode = st.mode;
   const setgid = mode & S_ISGID && mode & S_IXGRP ? S_ISGID : 0;
   const clear = mode & (S_ISUID | setgid);
-  if (!clear) return 0;
-  const failed = chmod(o, node, mode & 0o7777 & ~clear);
+  if (clear) error = chmod(o, node, mode & 0o7777 & ~clear);
   // The kernel asked for it, and yet keeps the mode it knows.
   o.notifier.attributes(node.id);
-  return failed;
+  return error;
 }
 
 function utimens(o: Overlay, node: Node, args: SetAttr): number {

@@ -83,6 +83,8 @@ export class Node {
   fdIndex = -1;
   /** The inotify watch on the lower directory, or -1; 0 while nobody tried. */
   watch = 0;
+  /** The mode that was shown last has setuid or setgid in it. */
+  setid = false;
   /** The lower's ctime (Stat.change) that the kernel was told last, or that forget's own write left. */
   seenChange = 0;
   /** When the view of a lower directory last changed without the lower changing: ms since the epoch, or 0. */

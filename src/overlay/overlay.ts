@@ -14,6 +14,8 @@ import {
   O_RDONLY,
   O_RDWR,
   O_WRONLY,
+  S_ISGID,
+  S_ISUID,
 } from '../sys/constants.ts';
 import { EACCES, EINVAL, EISDIR, ENOENT, ENOTDIR, EPERM, EROFS, ESTALE, SysError } from '../sys/errno.ts';
 import { close, errno, fchmodat, openat } from '../sys/libc.ts';
@@ -280,6 +282,7 @@ export class Overlay {
   /** From the attributes of the layer to those of the view. */
   present(node: Node, st: Stat): void {
     if (!node.inUpper) node.seenChange = st.change;
+    node.setid = (st.mode & (S_ISUID | S_ISGID)) !== 0;
     st.ino = node.ino;
     if (node.isDirectory) {
       if (node.overlayChange !== 0) this.presentChange(node, st);
