@@ -18,12 +18,23 @@ import {
   S_ISGID,
 } from '../sys/constants.ts';
 import { EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, ESTALE, errnoName, SysError } from '../sys/errno.ts';
-import { errno, fchmodat, fchownat, mkdirat, mknodat, openat, renameat2, symlinkat } from '../sys/libc.ts';
-import { touchDirectory } from './attributes.ts';
+import {
+  errno,
+  fchmodat,
+  fchownat,
+  getxattr,
+  mkdirat,
+  mknodat,
+  openat,
+  renameat2,
+  symlinkat,
+} from '../sys/libc.ts';
+import { magicPath, touchDirectory } from './attributes.ts';
 import { ensureLowerDirectory } from './copy-up.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, Whiteout, WRITE_FD } from './node.ts';
 import type { Overlay, Place } from './overlay.ts';
+import { DEFAULT_ACL } from './upper.ts';
 
 const FOPEN_KEEP_CACHE = 1 << 1;
 const UNCHANGED = 0xffffffff;
@@ -220,7 +231,10 @@ function makeObject(o: Overlay, parent: Node, what: Making, caller: Caller): Nod
   const setgid = (o.stat.mode & S_ISGID) !== 0;
   const gid = o.stat.gid;
   o.identity.actAs(caller);
-  const object = o.upper.make(what.mode, what.rdev, what.target);
+  const acl = defaultAclOf(o, parent);
+  const object = acl
+    ? o.upper.makeUnder(acl, what.mode, what.rdev, what.target)
+    : o.upper.make(what.mode, what.rdev, what.target);
   if (object < 0) return -object;
   const node = o.table.create(what.mode & S_IFMT);
   node.upper = object;
@@ -233,6 +247,16 @@ function makeObject(o: Overlay, parent: Node, what: Making, caller: Caller): Nod
     }
   }
   return node;
+}
+
+const aclBuffer = Buffer.alloc(4096);
+
+/** What the store, being flat, must be told: the default ACL of the directory in the view. */
+function defaultAclOf(o: Overlay, parent: Node): Buffer | undefined {
+  const path = magicPath(o, parent);
+  if (typeof path === 'number') return undefined;
+  const length = getxattr(path, DEFAULT_ACL, aclBuffer, aclBuffer.length);
+  return length > 0 ? aclBuffer.subarray(0, length) : undefined;
 }
 
 export function tmpfile(o: Overlay, parentId: number, mode: number, caller: Caller, reply: Reply): number {

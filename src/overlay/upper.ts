@@ -9,9 +9,7 @@
 
 import { cstring, scratchCstring } from '../sys/bytes.ts';
 import {
-  AT_FDCWD,
   AT_REMOVEDIR,
-  AT_SYMLINK_FOLLOW,
   FSCONFIG_CMD_CREATE,
   FSCONFIG_SET_FLAG,
   FSCONFIG_SET_STRING,
@@ -35,16 +33,20 @@ import {
   fsmount,
   fsopen,
   fstatfs,
-  linkat,
   mkdirat,
   mknodat,
   openat,
+  renameat2,
+  setxattr,
   symlinkat,
   unlinkat,
 } from '../sys/libc.ts';
 
 /** The size does not count inodes, about 1 KiB of kernel memory each, so they are limited along with it. */
 const BYTES_PER_INODE = 1024;
+
+/** The xattr that holds a directory's default ACL. */
+export const DEFAULT_ACL = cstring('system.posix_acl_default');
 
 export interface UpperFs {
   fd: number;
@@ -111,7 +113,28 @@ export class Upper {
    */
   make(mode: number, rdev: number, target = ''): number {
     const object = this.next++;
-    const name = this.name(object);
+    const error = this.makeAs(this.name(object), mode, rdev, target);
+    return error ? -error : object;
+  }
+
+  /**
+   * As `make`, with what a directory of this default ACL (the xattr's value) hands down to what is made in it: made in
+   * such a one, and moved into the store from there. The umask does not apply then.
+   */
+  makeUnder(acl: Buffer, mode: number, rdev: number, target = ''): number {
+    const nest = this.next++;
+    const object = this.next++;
+    if (mkdirat(this.fd, this.name(nest), 0o700) < 0) return -errno();
+    const path = cstring(`/proc/self/fd/${this.fd}/${nest}`);
+    const nested = cstring(`${nest}/${object}`);
+    let error = setxattr(path, DEFAULT_ACL, acl, acl.length, 0) < 0 ? errno() : 0;
+    error ||= this.makeAs(nested, mode, rdev, target);
+    if (!error && renameat2(this.fd, nested, this.fd, this.name(object), 0) < 0) error = errno();
+    unlinkat(this.fd, this.name(nest), AT_REMOVEDIR);
+    return error ? -error : object;
+  }
+
+  private makeAs(name: Buffer, mode: number, rdev: number, target: string): number {
     let result: number;
     switch (mode & S_IFMT) {
       case S_IFREG: {
@@ -128,14 +151,7 @@ export class Upper {
       default:
         result = mknodat(this.fd, name, mode, rdev);
     }
-    return result < 0 ? -errno() : object;
-  }
-
-  /** Gives an O_TMPFILE descriptor a place in the store; returns its number or -errno. */
-  linkDescriptor(fd: number): number {
-    const object = this.next++;
-    const path = cstring(`/proc/self/fd/${fd}`);
-    return linkat(AT_FDCWD, path, this.fd, this.name(object, 1), AT_SYMLINK_FOLLOW) < 0 ? -errno() : object;
+    return result < 0 ? errno() : 0;
   }
 
   remove(object: number, isDirectory: boolean): void {

@@ -103,6 +103,12 @@ withWorkspace(
   },
 );
 
+sameAsPlain(
+  'a default ACL is handed down to files and directories, and leaves the umask out',
+  `umask 077; for d in memory src; do mkdir $d/acl; setfacl -d -m u:$(id -u):rwx,g::r-x,o::--- $d/acl
+touch $d/acl/f; mkdir $d/acl/sub; touch $d/acl/sub/g; getfacl -n $d/acl/f $d/acl/sub $d/acl/sub/g; done`,
+);
+
 inWindow('link counts are those of the view', {
   script: python(`
 import os
