@@ -107,7 +107,8 @@ export function lookup(o: Overlay, parentId: number, name: string, reply: Reply)
   if (!parent) return ESTALE;
   const found = findChild(o, parent, name, o.stat);
   if (found === ENOENT) {
-    // The kernel may keep that there is nothing, too.
+    // The kernel may keep that there is nothing, too: where somebody would see it appear.
+    if (parent.hasLower && !o.watchDirectory(parent)) return ENOENT;
     reply.putEntry(0, validityOf(o, parent, null, null), null);
     return 0;
   }
