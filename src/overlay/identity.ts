@@ -2,10 +2,23 @@
  * As whom this thread creates files: owner, group and umask follow each caller, so that what is made in the lower has
  * them from its first moment, and the kernel applies the umask, or leaves it out where a directory has a default ACL.
  */
+import { readFileSync } from 'node:fs';
 import type { Caller } from '../fuse/handler.ts';
 import { CLONE_FS, PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP } from '../sys/constants.ts';
 import { SysError } from '../sys/errno.ts';
 import { errno, prctl, setfsgid, setfsuid, umask, unshare } from '../sys/libc.ts';
+
+/** The kernel's stand-in for what a user namespace does not map (kernel.overflowgid; nobody changes it). */
+const OVERFLOW_GID = 65534;
+
+/** Whether a group has a number in this user namespace: lines of "inside outside count". */
+function isMapped(gid: number): boolean {
+  const ranges = readFileSync('/proc/self/gid_map', 'latin1').trim().split('\n');
+  return ranges.some((range) => {
+    const [first, , count] = range.trim().split(/\s+/).map(Number) as [number, number, number];
+    return gid >= first && gid < first + count;
+  });
+}
 
 export class Identity {
   private readonly ownUid = process.getuid!();
@@ -15,6 +28,7 @@ export class Identity {
   private gid = this.ownGid;
   private mask: number;
   private keepsCapabilities = false;
+  private readonly knowsOverflowGroup = isMapped(OVERFLOW_GID);
 
   /** Makes the umask this thread's own. */
   constructor() {
@@ -26,6 +40,15 @@ export class Identity {
 
   actAs(caller: Caller): void {
     this.become(caller.uid, caller.gid, caller.umask);
+  }
+
+  /**
+   * The group to show for one that is read as `gid`. In a user namespace a file whose group is not mapped, such as a
+   * supplementary one of the user, reads as the overflow group, and told that, the kernel refuses every write to the
+   * file. It gets the user's own group instead; the lower, which knows the real one, goes on checking.
+   */
+  shownGroup(gid: number): number {
+    return gid === OVERFLOW_GID && !this.knowsOverflowGroup ? this.ownGid : gid;
   }
 
   /** For objects that forget makes itself, and gives their owner and mode afterwards. */

@@ -43,6 +43,9 @@ export class Stat {
   get gid(): number {
     return this.words[6]!;
   }
+  set gid(value: number) {
+    this.words[6] = value;
+  }
   get mode(): number {
     return this.words[7]! & 0xffff;
   }

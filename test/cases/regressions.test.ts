@@ -1,7 +1,8 @@
 // What a differential fuzzer and stress runs found once: one test a defect, each of which failed before its fix.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { forgetExec } from '../harness/forget.ts';
@@ -108,6 +109,38 @@ sameAsPlain(
   `umask 077; for d in memory src; do mkdir $d/acl; setfacl -d -m u:$(id -u):rwx,g::r-x,o::--- $d/acl
 touch $d/acl/f; mkdir $d/acl/sub; touch $d/acl/sub/g; getfacl -n $d/acl/f $d/acl/sub $d/acl/sub/g; done`,
 );
+
+// Only root can give the user such a group.
+if (process.getuid!() === 0) {
+  withWorkspace(
+    'an ordinary user writes to files of a supplementary group',
+    async (workspace) => {
+      const { path } = workspace;
+      writeFileSync(join(path, 'shared.txt'), 'old\n');
+      execFileSync('chown', ['-R', '1001:4242', path]);
+      const forget = forgetFor('ordinary');
+      const groups = ['setpriv', '--reuid', '1001', '--regid', '1001', '--groups', '4242'];
+      const result = await runWatched(
+        [
+          ...groups,
+          forget,
+          'exec',
+          '--quiet',
+          '--',
+          'sh',
+          '-c',
+          'echo new >> shared.txt; cat shared.txt; echo x >> memory/old.md',
+        ],
+        { user: 'root', cwd: path, timeout: 60_000 },
+      );
+      assert.equal(result.stdout, 'old\nnew\n', result.stderr);
+      assert.equal(result.code, 0, result.stderr);
+      assertLower(workspace, { 'shared.txt': 'old\nnew\n' });
+      assert.equal(statSync(join(path, 'shared.txt')).gid, 4242);
+    },
+    { users: ['ordinary'] },
+  );
+}
 
 inWindow('link counts are those of the view', {
   script: python(`
