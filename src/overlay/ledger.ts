@@ -41,9 +41,12 @@ export interface WindowError {
   count: number;
 }
 
+const LOOK_AGAIN_MS = 200;
+
 export class Ledger {
   private readonly records = new Map<string, PathRecord>();
   private readonly programs = new Map<number, Program>();
+  private readonly threads = new Map<number, { program: Program; at: number }>();
   private readonly errors = new Map<string, WindowError>();
   /** Held files that were moved to the lower, and originals that were kept under another name. */
   readonly moved: { path: string; why: string }[] = [];
@@ -64,7 +67,7 @@ export class Ledger {
       };
       if (!this.ignored.has(path)) this.records.set(path, record);
     }
-    if (pid > 0) {
+    if (pid > 0 && !this.ignored.has(path)) {
       const program = this.programOf(pid);
       if (!record.programs.some((known) => known.pid === program.pid)) record.programs.push(program);
     }
@@ -104,22 +107,25 @@ export class Ledger {
   }
 
   /**
-   * The kernel names the thread that asks; what people know is its process. Looked up once a thread, at its first
-   * write: it may be gone by the time somebody reads the report.
+   * The kernel names the thread that asks; what people know is its process. Looked up when it writes, for it may be gone
+   * by the time somebody reads the report, and again when that is a while ago: it may have become another program.
    */
   private programOf(thread: number): Program {
-    let program = this.programs.get(thread);
-    if (!program) {
-      program = { pid: thread, command: 'unknown' };
-      try {
-        const status = readFileSync(`/proc/${thread}/status`, 'latin1');
-        program.pid = Number(/^Tgid:\s*(\d+)/m.exec(status)![1]);
-        program.command = displayName(readFileSync(`/proc/${program.pid}/comm`, 'latin1').trimEnd());
-      } catch {
-        // It ended already, or lives in a process namespace that is not ours.
-      }
-      this.programs.set(thread, program);
+    const now = Date.now();
+    const known = this.threads.get(thread);
+    if (known && now - known.at < LOOK_AGAIN_MS) return known.program;
+    let program = known?.program;
+    try {
+      const status = readFileSync(`/proc/${thread}/status`, 'latin1');
+      const pid = Number(/^Tgid:\s*(\d+)/m.exec(status)![1]);
+      program = this.programs.get(pid) ?? { pid, command: '' };
+      program.command = displayName(readFileSync(`/proc/${pid}/comm`, 'latin1').trimEnd());
+    } catch {
+      // It ended already, or lives in a process namespace that is not ours.
+      program ??= { pid: thread, command: 'unknown' };
     }
+    this.programs.set(program.pid, program);
+    this.threads.set(thread, { program, at: now });
     return program;
   }
 }
