@@ -1,6 +1,6 @@
 /** From a decoded request to the handler's method: the one place that knows where each argument stands. */
 import { EINVAL, ENOSYS } from '../sys/errno.ts';
-import { Op } from './abi.ts';
+import { FSYNC_FDATASYNC, Op } from './abi.ts';
 import type { Caller, Handler, SetAttr } from './handler.ts';
 import type { Reply } from './reply.ts';
 import type { Request } from './request.ts';
@@ -146,7 +146,7 @@ export function dispatch(
       return copyFileRange(request, caller, reply, handler);
     case Op.FSYNC:
     case Op.FSYNCDIR:
-      return handler.fsync(node, (request.u32(2) & 1) !== 0);
+      return handler.fsync(node, (request.u32(2) & FSYNC_FDATASYNC) !== 0);
     case Op.STATFS:
       return handler.statfs(node, reply);
     case Op.SETXATTR: {

@@ -1,8 +1,6 @@
 /** Opening /dev/fuse and mounting it: by system call, since mount(8) refuses whoever is not uid 0. */
 import { cstring } from '../sys/bytes.ts';
 import {
-  MNT_DETACH,
-  MNT_FORCE,
   MS_NOATIME,
   MS_NODEV,
   MS_NODIRATIME,
@@ -12,10 +10,9 @@ import {
   O_CLOEXEC,
   O_NONBLOCK,
   O_RDWR,
-  UMOUNT_NOFOLLOW,
 } from '../sys/constants.ts';
-import { EACCES, EINVAL, ENODEV, ENOENT, ENXIO, EPERM, SysError } from '../sys/errno.ts';
-import { errno, fstatfs, mount, open, umount2 } from '../sys/libc.ts';
+import { EACCES, ENODEV, ENOENT, ENXIO, EPERM, SysError } from '../sys/errno.ts';
+import { errno, fstatfs, mount, open } from '../sys/libc.ts';
 
 /** Agents read these in /proc/self/mountinfo. */
 export const FSTYPE = 'fuse.forget';
@@ -72,12 +69,4 @@ export function mountDevice(device: number, mountpoint: string, flags: number, r
   ].join(',');
   const result = mount(cstring(SOURCE), cstring(mountpoint), cstring(FSTYPE), flags, cstring(options));
   if (result < 0) throw new SysError(errno(), 'mounting');
-}
-
-/** Takes the mount away and ends its connection: whoever waits for an answer gets an error. Returns an errno. */
-export function unmountForced(mountpoint: string): number {
-  const target = cstring(mountpoint);
-  umount2(target, MNT_FORCE | UMOUNT_NOFOLLOW);
-  const result = umount2(target, MNT_DETACH | UMOUNT_NOFOLLOW);
-  return result < 0 && errno() !== EINVAL ? errno() : 0;
 }

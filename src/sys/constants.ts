@@ -5,17 +5,15 @@
 
 const arm = process.arch === 'arm64';
 
-// open(2): include/uapi/asm-generic/fcntl.h; arm64 has four flags of its own.
+// open(2): include/uapi/asm-generic/fcntl.h; arm64 has two flags of its own.
 export const O_RDONLY = 0;
 export const O_WRONLY = 1;
 export const O_RDWR = 2;
 export const O_ACCMODE = 3;
 export const O_CREAT = 0o100;
 export const O_EXCL = 0o200;
-export const O_TRUNC = 0o1000;
 export const O_APPEND = 0o2000;
 export const O_NONBLOCK = 0o4000;
-export const O_DIRECT = arm ? 0o200000 : 0o40000;
 export const O_DIRECTORY = arm ? 0o40000 : 0o200000;
 export const O_NOFOLLOW = arm ? 0o100000 : 0o400000;
 export const O_NOATIME = 0o1000000;
@@ -28,52 +26,35 @@ export const AT_SYMLINK_NOFOLLOW = 0x100;
 export const AT_REMOVEDIR = 0x200;
 export const AT_SYMLINK_FOLLOW = 0x400;
 export const AT_EMPTY_PATH = 0x1000;
-export const AT_STATX_DONT_SYNC = 0x4000;
 
 export const STATX_BASIC_STATS = 0x7ff;
 export const STATX_BTIME = 0x800;
 
 export const S_IFMT = 0o170000;
-export const S_IFSOCK = 0o140000;
 export const S_IFLNK = 0o120000;
 export const S_IFREG = 0o100000;
-export const S_IFBLK = 0o060000;
 export const S_IFDIR = 0o040000;
-export const S_IFCHR = 0o020000;
-export const S_IFIFO = 0o010000;
 export const S_ISUID = 0o4000;
 export const S_ISGID = 0o2000;
 export const S_IXGRP = 0o010;
 
 export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
-export const RENAME_WHITEOUT = 4;
 
-export const SEEK_SET = 0;
-export const SEEK_CUR = 1;
-export const SEEK_END = 2;
 export const SEEK_DATA = 3;
 export const SEEK_HOLE = 4;
 
 export const UTIME_NOW = 0x3fffffff;
 export const UTIME_OMIT = 0x3ffffffe;
 
-export const XATTR_CREATE = 1;
-export const XATTR_REPLACE = 2;
-
 /** pwritev2(2): append at the file's real end, whatever the offset says. */
 export const RWF_APPEND = 0x10;
-export const RWF_DSYNC = 0x2;
-export const RWF_SYNC = 0x4;
 
 export const POLLIN = 1;
-export const POLLERR = 8;
-export const POLLHUP = 16;
 
 export const CLONE_NEWNS = 0x20000;
 export const CLONE_FS = 0x200;
 
-export const MS_RDONLY = 1;
 export const MS_NOSUID = 2;
 export const MS_NODEV = 4;
 export const MS_NOEXEC = 8;
@@ -99,14 +80,11 @@ export const IN_MOVED_FROM = 0x40;
 export const IN_MOVED_TO = 0x80;
 export const IN_CREATE = 0x100;
 export const IN_DELETE = 0x200;
-export const IN_DELETE_SELF = 0x400;
-export const IN_MOVE_SELF = 0x800;
 export const IN_Q_OVERFLOW = 0x4000;
 export const IN_IGNORED = 0x8000;
 export const IN_ONLYDIR = 0x1000000;
 export const IN_EXCL_UNLINK = 0x4000000;
 
-export const PR_SET_PDEATHSIG = 1;
 export const PR_SET_DUMPABLE = 4;
 export const PR_SET_CHILD_SUBREAPER = 36;
 export const PR_SET_SECUREBITS = 28;

@@ -178,7 +178,6 @@ export const fsmount = (fd: Int, flags: Int, attr: Int): Int => syscall3(432, fd
 export const poll: (fds: Buffer, count: Int, timeoutMs: Int) => Int = lib.func(
   'int poll(void* fds, ulong count, int timeoutMs)',
 );
-export const eventfd: (initial: Int, flags: Int) => Int = lib.func('int eventfd(uint initial, int flags)');
 export const inotifyInit1: (flags: Int) => Int = lib.func('int inotify_init1(int flags)');
 export const inotifyAddWatch: (fd: Int, path: CPath, mask: Int) => Int = lib.func(
   'int inotify_add_watch(int fd, void* path, uint mask)',

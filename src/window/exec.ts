@@ -4,13 +4,13 @@
  * inside the workspace, nor waits for anybody who does: it would wait for its own answer.
  */
 import { constants } from 'node:os';
-import { unmountForced } from '../fuse/mount.ts';
 import { displayName } from '../sys/bytes.ts';
 import { kill } from '../sys/spawn.ts';
 import { account, writeReport } from './account.ts';
 import { findCommand, findLauncher, type StartedCommand, startCommand } from './command.ts';
 import { serveControl } from './control.ts';
 import { endLeftovers, mountNamespace } from './leftovers.ts';
+import { bySystemCall } from './mounter.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
@@ -65,10 +65,10 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       running.go();
     }
     const started = Date.now();
-    const control = listenSoon(() => listen(id, settings, command, window));
+    const control = await listen(id, settings, command, window);
     const end = await running.done;
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
-    await control.close();
+    control?.close();
     // Before the test is through it is not the command's own end, unless a signal ended it, such as Ctrl-C.
     const failed = failure.happened() || (outcome === 'ended' && end.signal === null);
     // The mount needs no unmounting (5 ms): it goes with the namespace, and the namespace with this process.
@@ -80,33 +80,17 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     });
     say(settings.quiet ? report.defects : reportLines(report, settings.verbose));
     // It may be a file of the workspace: the real one shows there when the mount is gone.
-    if (settings.report !== undefined) unmountForced(settings.workspace);
+    if (settings.report !== undefined) await bySystemCall.detach(settings.workspace);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
     running.release();
     return running.exitAs(failed ? { code: 125, signal: null } : end);
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
-    unmountForced(settings.workspace);
+    await bySystemCall.detach(settings.workspace);
     running?.cancel();
     window.end();
   }
-}
-
-/** Time for what a short command does, before the control socket takes any. */
-const LISTEN_AFTER_MS = 25;
-
-function listenSoon(listen: () => Promise<{ close(): void } | undefined>): { close(): Promise<void> } {
-  let listening: ReturnType<typeof listen> | undefined;
-  const timer = setTimeout(() => {
-    listening = listen();
-  }, LISTEN_AFTER_MS);
-  return {
-    async close() {
-      clearTimeout(timer);
-      (await listening)?.close();
-    },
-  };
 }
 
 const KILL_AFTER_MS = 2000;
