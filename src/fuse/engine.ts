@@ -160,7 +160,8 @@ export class Engine {
       this.stop();
     }
     // What is not in the device will not call back.
-    if (this.running && (this.jobs.length > 0 || this.replays.length > 0)) setImmediate(() => this.pump());
+    const pending = this.jobs.length > 0 || this.replays.length > 0 || this.retries.length > 0;
+    if (this.running && pending) setImmediate(() => this.pump());
   }
 
   /**

@@ -19,7 +19,7 @@ import {
 import { EINVAL, ENOENT, ESTALE } from '../sys/errno.ts';
 import { errno, fchmodat, fchownat, fstatfs, ftruncate, readlinkat, utimensat } from '../sys/libc.ts';
 import type { Stat } from '../sys/stat.ts';
-import { copyUp } from './copy-up.ts';
+import { prepareChange } from './copy-up.ts';
 import { attrValidity } from './lookup.ts';
 import type { Node } from './node.ts';
 import type { Overlay } from './overlay.ts';
@@ -77,13 +77,8 @@ export function magicPath(o: Overlay, node: Node, slot: 0 | 1 = 0): Buffer | num
 export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, reply: Reply): number {
   const node = o.node(id);
   if (!node) return ESTALE;
-  const refused = o.refuseChange(node);
-  if (refused) return refused;
-  if (node.protected && !node.inUpper) {
-    const keep = args.valid & Fattr.SIZE ? args.size : undefined;
-    const outcome = copyUp(o, node, keep);
-    if (outcome) return outcome;
-  }
+  const outcome = prepareChange(o, node, args.valid & Fattr.SIZE ? args.size : undefined);
+  if (outcome) return outcome;
   const st = o.stat;
   let error = 0;
   if (args.valid & Fattr.SIZE) error = truncate(o, node, args);

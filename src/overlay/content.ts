@@ -17,7 +17,7 @@ import {
   lseek as sysLseek,
 } from '../sys/libc.ts';
 import { clearSetuid } from './attributes.ts';
-import { copyUp } from './copy-up.ts';
+import { prepareChange } from './copy-up.ts';
 import { isTooBigToHold, releaseHeld } from './held.ts';
 import { openDirectory } from './listing.ts';
 import type { Node } from './node.ts';
@@ -39,14 +39,6 @@ export function read(o: Overlay, id: number, offset: number, size: number, reply
   return 0;
 }
 
-/** Brings the node to where a change of its bytes belongs, and gives a descriptor for it; or -errno/DEFERRED. */
-function writable(o: Overlay, node: Node): number {
-  const refused = o.refuseChange(node);
-  if (refused) return refused;
-  if (node.waiting) return o.engine.defer(node.waiting);
-  return node.protected && !node.inUpper ? copyUp(o, node) : 0;
-}
-
 export function write(
   o: Overlay,
   id: number,
@@ -61,7 +53,7 @@ export function write(
 ): number {
   const node = o.node(id);
   if (!node) return ESTALE;
-  const outcome = writable(o, node);
+  const outcome = prepareChange(o, node);
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
@@ -130,7 +122,7 @@ export function fallocate(
 ): number {
   const node = o.node(id);
   if (!node) return ESTALE;
-  const outcome = writable(o, node);
+  const outcome = prepareChange(o, node);
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
@@ -155,7 +147,7 @@ export function copyFileRange(
   const target = o.node(targetId);
   if (!source || !target) return ESTALE;
   if (!source.isRegular || !target.isRegular) return EINVAL;
-  const outcome = writable(o, target);
+  const outcome = prepareChange(o, target);
   if (outcome) return outcome;
   // The one that writes first: where both are one file it serves as both.
   const to = o.fileFd(target, true);

@@ -62,6 +62,17 @@ export function copyUp(o: Overlay, node: Node, keep = Number.POSITIVE_INFINITY):
   return outcome || copyUpAlone(o, node, keep);
 }
 
+/**
+ * Before any change of the node's bytes or attributes: refuses it, waits for a copy-up that is under way, or brings the
+ * node to where the change belongs. Returns 0, an errno, or DEFERRED; `keep` as for `copyUp`.
+ */
+export function prepareChange(o: Overlay, node: Node, keep?: number): number {
+  const refused = o.refuseChange(node);
+  if (refused) return refused;
+  if (node.waiting) return o.engine.defer(node.waiting);
+  return node.protected ? copyUp(o, node, keep) : 0;
+}
+
 function copyUpAlone(o: Overlay, node: Node, keep: number): number {
   const st = new Stat();
   let error = o.statNode(node, st);

@@ -104,7 +104,8 @@ function make(
   return makeInUpper(o, parent, name, place, what, caller, reply);
 }
 
-function lowerShows(o: Overlay, parent: Node, name: string): boolean {
+/** Whether the lower has something of this name that the view shows; the overlay has nothing there. */
+export function lowerShows(o: Overlay, parent: Node, name: string): boolean {
   if (o.hide && o.isProtectedName(parent, name)) return false;
   return o.lowerHas(parent, name, o.stat);
 }

@@ -7,7 +7,7 @@ import { EEXIST, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM, ESTALE } from '../sys/err
 import { errno, linkat } from '../sys/libc.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { copyUp, ensureLowerDirectory } from './copy-up.ts';
-import { setOriginalAside } from './create.ts';
+import { lowerShows, setOriginalAside } from './create.ts';
 import { releaseHeld } from './held.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -52,8 +52,7 @@ function linkInUpper(
   whiteout: Whiteout | undefined,
   caller: Caller,
 ): number {
-  if (!whiteout && !(o.hide && o.isProtectedName(parent, name)) && o.lowerHas(parent, name, o.stat))
-    return ESTALE;
+  if (!whiteout && lowerShows(o, parent, name)) return ESTALE;
   const outcome = copyUp(o, node);
   if (outcome) return outcome;
   if (!node.held || o.isProtectedName(parent, name)) {

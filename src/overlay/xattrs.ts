@@ -14,7 +14,7 @@ import {
   setxattr as sysSet,
 } from '../sys/libc.ts';
 import { magicPath } from './attributes.ts';
-import { copyUp } from './copy-up.ts';
+import { prepareChange } from './copy-up.ts';
 import type { Node } from './node.ts';
 import type { Overlay } from './overlay.ts';
 
@@ -89,11 +89,8 @@ export function removexattr(o: Overlay, id: number, name: string, pid: number): 
 }
 
 function prepare(o: Overlay, node: Node, pid: number): number {
-  const refused = o.refuseChange(node);
-  if (refused) return refused;
-  if (!node.protected && !node.inUpper) return 0;
-  const outcome = copyUp(o, node);
-  if (outcome === 0 && !node.held) o.ledger.note(o.pathOf(node), pid).changed = true;
+  const outcome = prepareChange(o, node);
+  if (outcome === 0 && node.inUpper && !node.held) o.ledger.note(o.pathOf(node), pid).changed = true;
   return outcome;
 }
 

@@ -3,11 +3,12 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import koffi from 'koffi';
 import { Op } from '../../src/fuse/abi.ts';
 import { Engine } from '../../src/fuse/engine.ts';
 import type { Handler } from '../../src/fuse/handler.ts';
-import { EIO, ENOENT, ENOSYS, SysError } from '../../src/sys/errno.ts';
+import { EIO, ENOENT, ENOSPC, ENOSYS, SysError } from '../../src/sys/errno.ts';
 import { close, fcntl, read, write } from '../../src/sys/libc.ts';
 
 const AF_UNIX = 1;
@@ -97,4 +98,32 @@ test('whatever a handler throws becomes an errno, and a defect if it was not one
     [3, -ENOENT],
   ]);
   assert.deepEqual(defects, ['RMDIR failed']);
+});
+
+test('a request that found no space is answered although its round of serving was over', {
+  timeout: 10_000,
+}, async () => {
+  const fds = [-1, -1];
+  assert.equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+  const [kernel, device] = fds as [number, number];
+  for (const fd of [kernel, device]) fcntl(fd, F_SETFL, O_NONBLOCK);
+  let tries = 0;
+  const handler: Partial<Handler> = {
+    unlink: () => {
+      const until = Date.now() + 25; // longer than a round
+      while (Date.now() < until);
+      tries++;
+      return ENOSPC;
+    },
+  };
+  const engine = new Engine(device, handler as Handler, { defect: assert.fail, ended: () => {} });
+  const bytes = requestBytes(Op.UNLINK, 1, name);
+  write(kernel, bytes, bytes.length);
+  engine.pump();
+  const reply = Buffer.alloc(64);
+  while (read(kernel, reply, reply.length) < 0) await delay(5);
+  assert.deepEqual([tries, reply.readUInt32LE(8), reply.readInt32LE(4)], [2, 1, -ENOSPC]);
+  engine.stop();
+  close(kernel);
+  close(device);
 });
