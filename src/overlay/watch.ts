@@ -55,7 +55,7 @@ export class LowerWatch {
   private readonly st = new Stat();
   private readonly blind: boolean;
   private readonly fineTimes: boolean;
-  private readonly timer: NodeJS.Timeout;
+  private timer: NodeJS.Timeout | undefined;
   private begun = false;
   /** Nodes whose attributes and pages the kernel is to drop, at the end of this round. */
   private readonly changed = new Set<Node>();
@@ -68,6 +68,13 @@ export class LowerWatch {
     const known = fstatfs(o.lowerFd, statfs) === 0;
     this.blind = !known || BLIND.has(statfs.readUInt32LE(0));
     this.fineTimes = known && FINE_TIMES.has(statfs.readUInt32LE(0)) && kernelHasFineTimes();
+  }
+
+  /**
+   * The mount is tested, and the kernel has the root's attributes. Not before: an invalidation of the root makes the
+   * kernel drop the answer to a GETATTR that is on its way, and until it has one the root belongs to nobody.
+   */
+  start(): void {
     this.timer = setTimeout(() => this.begin(), WATCH_FROM_MS);
   }
 

@@ -46,7 +46,7 @@ export async function serveMount(
     const { name, token } = window.canary;
     const outcome = await testInChild(`${mountpoint}/${name}`, token);
     judge(outcome, leakedTo(window.lower, name), settings.readonly);
-    window.server.dropFromRoot(name);
+    window.server.tested(name);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};
     const closed = new Promise<string[]>((resolve) => {

@@ -91,9 +91,10 @@ export class Server {
     };
   }
 
-  /** Takes a file of the upper, in the root, out of the view as if it had never been: the canary. */
-  dropFromRoot(name: string): void {
-    this.overlay.dropFromRoot(name);
+  /** The self-test is through: its canary, in the root, goes as if it had never been, and outside changes are seen. */
+  tested(canary: string): void {
+    this.overlay.dropFromRoot(canary);
+    this.watch.start();
   }
 
   /**
