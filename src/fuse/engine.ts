@@ -3,9 +3,10 @@
  * runs on the main thread, called by the event loop when the device is readable. State: the buffers of the request in
  * hand and of its reply, the counters, and the work to do between requests.
  *
- * Between requests it does jobs (slices of a long copy-up), and looks at other descriptors (inotify). It ends when the
- * kernel says so (unmount, abort), when `stop` is called, or when it fails itself; in every case it gives up the
- * device, so that no process waits for an answer that nobody will give.
+ * A handler that would have to wait for a disk puts the request aside and answers it later (`postpone`, `defer`).
+ * Between requests the loop looks at other descriptors (inotify). It ends when the kernel says so (unmount, abort), when
+ * `stop` is called, or when it fails itself; in every case it gives up the device, so that no process waits for an
+ * answer that nobody will give.
  */
 import { cstring } from '../sys/bytes.ts';
 import { monotonicMs } from '../sys/clock.ts';
@@ -22,6 +23,11 @@ import { Request } from './request.ts';
 
 /** How long /dev/fuse is asked again before the event loop sleeps: a wake-up costs 20-100 us, a look 0.5 us. */
 const SPIN_MS = 0.2;
+/** The same where requests have lately come further apart, so that a core is not burned for nothing. */
+const SHORT_SPIN_MS = 0.02;
+/** Below this share of spins that met a request they are short, but for every `PROBE_EVERY`th. */
+const WORTHWHILE = 0.3;
+const PROBE_EVERY = 8;
 /** Timers, signals and sockets of this process wait no longer than this behind requests. */
 const ROUND_MS = 10;
 /** A look at the watched descriptors at least every so many requests, however busy the mount is. */
@@ -33,8 +39,13 @@ export interface Watched {
   ready(): void;
 }
 
-/** A slice of work between requests; returns false when there is nothing left to do. */
-export type Job = () => boolean;
+/** A request that is still owed an answer, wherever its work is done. To be answered once. */
+export interface Postponed {
+  /** As a handler's own outcome; `put` fills the reply of a success. */
+  answer(outcome: number, put?: (reply: Reply) => void): void;
+  /** A success whose `length` bytes stand in `message`, behind room for the header (`OUT_HEADER_SIZE`). */
+  answerWith(message: Buffer, length: number): void;
+}
 
 export interface EngineEvents {
   /** The device is given up; no request is served any more. */
@@ -56,8 +67,6 @@ export class Engine {
   private readonly watched: Watched[] = [];
   private pollSet = Buffer.alloc(0);
   private readonly handles: { stop(): void }[] = [];
-  private readonly jobs: Job[] = [];
-  private deferredTo: Buffer[] | undefined;
   private readonly replays: Buffer[] = [];
   /** Requests that found no space, to be tried once more when all that the kernel has queued is worked off. */
   private readonly retries: Buffer[] = [];
@@ -66,6 +75,11 @@ export class Engine {
   lastTry = false;
   private extendedSetxattr = false;
   private running = true;
+  /** Answers owed by `postpone`. */
+  private owed = 0;
+  /** The share of the last spins that met a request: a moving average. */
+  private spinsMet = 1;
+  private spins = 0;
   /** Called after each request, when nothing of it is in use any more. */
   afterRequest: () => void = () => {};
   /** Called when there is nothing to do for now. */
@@ -85,32 +99,63 @@ export class Engine {
     this.pollSet = Buffer.concat([this.pollSet, entry]);
   }
 
-  addJob(job: Job): void {
-    this.jobs.push(job);
-  }
-
   /**
    * For a handler that cannot answer yet and returns DEFERRED: the request in hand goes to `list`, to be
    * handled from its beginning when the list is given to `replay`.
    */
   defer(list: Buffer[]): typeof DEFERRED {
-    this.deferredTo = list;
+    list.push(this.request.save());
     return DEFERRED;
   }
 
+  /** Has all that was put aside handled again; from outside the loop too. */
   replay(list: Buffer[]): void {
+    if (list.length === 0) return;
     this.replays.push(...list.splice(0));
+    setImmediate(() => this.pump());
+  }
+
+  /** Like `replay`, for what met ENOSPC: when all that the kernel has queued is worked off, and for the last time. */
+  retry(list: Buffer[]): void {
+    this.retries.push(...list.splice(0));
+    setImmediate(() => this.pump());
   }
 
   /** Answers all that was put aside with an error. */
   fail(list: Buffer[], error: number): void {
     for (const saved of list.splice(0)) {
       const out = this.header;
-      out.writeUInt32LE(OUT_HEADER_SIZE, 0);
-      out.writeInt32LE(-error, 4);
       saved.copy(out, 8, 8, 16); // the unique
-      if (write(this.device, out, OUT_HEADER_SIZE) < 0) this.refused(errno());
+      this.send(out, OUT_HEADER_SIZE, -error);
     }
+  }
+
+  /** For a handler that returns DEFERRED and answers when its work, done elsewhere, is. */
+  postpone(): Postponed {
+    const { uniqueLow, uniqueHigh, opcode } = this.request;
+    this.owed++;
+    return {
+      answer: (outcome, put) => {
+        this.owed--;
+        const { reply } = this;
+        reply.begin();
+        if (outcome === 0) put?.(reply);
+        const length = reply.finish(uniqueLow, uniqueHigh, outcome);
+        if (write(this.device, reply.bytes, length) < 0) this.refused(errno(), opcode);
+      },
+      answerWith: (message, length) => {
+        this.owed--;
+        message.writeUInt32LE(uniqueLow, 8);
+        message.writeUInt32LE(uniqueHigh, 12);
+        this.send(message, OUT_HEADER_SIZE + length, 0, opcode);
+      },
+    };
+  }
+
+  private send(message: Buffer, length: number, code: number, opcode = 0): void {
+    message.writeUInt32LE(length, 0);
+    message.writeInt32LE(code, 4);
+    if (write(this.device, message, length) < 0) this.refused(errno(), opcode);
   }
 
   /** Begins to serve; the device must be mounted (a read before that fails). */
@@ -145,11 +190,12 @@ export class Engine {
         else if (got === 'request') {
           this.serve();
           this.afterRequest();
-        } else if (this.jobs.length === 0) {
+        } else {
+          this.betweenRequests();
           this.idle();
           return;
         }
-        if (got === 'nothing' || ++sinceWatch >= WATCH_EVERY) {
+        if (++sinceWatch >= WATCH_EVERY) {
           sinceWatch = 0;
           this.betweenRequests();
         }
@@ -160,7 +206,7 @@ export class Engine {
       this.stop();
     }
     // What is not in the device will not call back.
-    const pending = this.jobs.length > 0 || this.replays.length > 0 || this.retries.length > 0;
+    const pending = this.replays.length > 0 || this.retries.length > 0;
     if (this.running && pending) setImmediate(() => this.pump());
   }
 
@@ -187,6 +233,7 @@ export class Engine {
     for (;;) {
       const n = read(this.device, this.request.bytes, REQUEST_BUFFER_SIZE);
       if (n > 0) {
+        if (until !== 0) this.noteSpin(true);
         this.request.length = n;
         return 'request';
       }
@@ -199,16 +246,27 @@ export class Engine {
         this.retriesDue = this.retries.length;
         return this.next();
       }
-      if (this.jobs.length > 0) return 'nothing';
+      // A pool thread's answer comes through the event loop, which must not wait for a spin.
+      if (this.owed > 0) return 'nothing';
       const now = monotonicMs();
-      if (until === 0) until = now + SPIN_MS;
-      else if (now > until) return 'nothing';
+      if (until === 0) until = now + this.spinTime();
+      else if (now > until) {
+        this.noteSpin(false);
+        return 'nothing';
+      }
     }
   }
 
+  private spinTime(): number {
+    const worthwhile = this.spinsMet >= WORTHWHILE || ++this.spins % PROBE_EVERY === 0;
+    return worthwhile ? SPIN_MS : SHORT_SPIN_MS;
+  }
+
+  private noteSpin(met: boolean): void {
+    this.spinsMet += ((met ? 1 : 0) - this.spinsMet) / 16;
+  }
+
   private betweenRequests(): void {
-    const job = this.jobs[0];
-    if (job && !job()) this.jobs.shift();
     if (this.watched.length === 0) return;
     if (poll(this.pollSet, this.watched.length, 0) <= 0) return;
     for (let i = 0; i < this.watched.length; i++) {
@@ -248,17 +306,14 @@ export class Engine {
     } catch (error) {
       outcome = this.failed(opName(opcode), error);
     }
-    if (outcome === DEFERRED) {
-      this.deferredTo!.push(request.save());
-      return;
-    }
+    if (outcome === DEFERRED) return;
     if (outcome === ENOSPC && !this.lastTry) {
       // An unlinked file's space is free when the kernel forgets it, and that message may be queued behind this one.
       this.retries.push(request.save());
       return;
     }
     const length = reply.finish(request.uniqueLow, request.uniqueHigh, outcome);
-    if (write(this.device, reply.bytes, length) < 0) this.refused(errno());
+    if (write(this.device, reply.bytes, length) < 0) this.refused(errno(), opcode);
   }
 
   private failed(doing: string, error: unknown): number {
@@ -268,13 +323,10 @@ export class Engine {
   }
 
   /** ENOENT: the asker was killed meanwhile and wants no answer. */
-  private refused(error: number): void {
+  private refused(error: number, opcode: number): void {
     if (error === ENOENT) return;
     if (error === ENODEV) this.stop();
-    else
-      this.events.defect(
-        `the kernel refused the reply to ${opName(this.request.opcode)}: ${errnoName(error)}`,
-      );
+    else this.events.defect(`the kernel refused the reply to ${opName(opcode)}: ${errnoName(error)}`);
   }
 
   private init(): number {

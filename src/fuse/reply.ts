@@ -130,6 +130,12 @@ export class Reply {
     this.bytes.fill(0, at + 136, at + 256);
   }
 
+  /** `struct fuse_write_out`: how many bytes were written or copied. */
+  putCount(count: number): void {
+    this.putU32(count);
+    this.putU32(0);
+  }
+
   /** `struct fuse_open_out`. */
   putOpen(handle: number, flags: number): void {
     this.putU64(handle);

@@ -1,43 +1,41 @@
-/** READ, WRITE and what else works on the bytes of a file. Every operation goes to the node's current layer. */
+/** WRITE and what else works on the bytes of a file. Every operation goes to the node's current layer. */
 import { WRITE_CACHE, WRITE_KILL_SUIDGID } from '../fuse/abi.ts';
 import type { Caller } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
+import { monotonicMs } from '../sys/clock.ts';
 import { O_APPEND, RWF_APPEND } from '../sys/constants.ts';
 import { EINVAL, ENOSPC, ESTALE, errnoName } from '../sys/errno.ts';
+import { iovecOf, rememberedAddress } from '../sys/iovec.ts';
 import {
   addressOf,
   close,
   errno,
   fdatasync,
-  pread,
   pwritev2,
   copyFileRange as sysCopyFileRange,
   fallocate as sysFallocate,
   fsync as sysFsync,
   lseek as sysLseek,
 } from '../sys/libc.ts';
+import { slowInPool } from '../sys/pool.ts';
 import { clearSetuid } from './attributes.ts';
 import { prepareChange } from './copy-up.ts';
+import { changeElsewhere, ownDescriptor, syncElsewhere } from './elsewhere.ts';
 import { isTooBigToHold, releaseHeld } from './held.ts';
 import { openDirectory } from './listing.ts';
 import type { Node } from './node.ts';
 import type { Overlay } from './overlay.ts';
 
-const iovec = Buffer.alloc(16);
 const offsets = [Buffer.alloc(8), Buffer.alloc(8)] as const;
-let requestBytes: Buffer | undefined;
-let requestAddress = 0n;
 
-export function read(o: Overlay, id: number, offset: number, size: number, reply: Reply): number {
-  const node = o.node(id);
-  if (!node) return ESTALE;
-  const fd = o.fileFd(node, false);
-  if (fd < 0) return -fd;
-  const n = pread(fd, reply.room(), size, offset);
-  if (n < 0) return errno();
-  reply.commit(n);
-  return 0;
-}
+const requestAddress = rememberedAddress();
+
+/** Memory that a call elsewhere points into by address alone must be reachable until it is over. */
+function keepAlive(_bytes: Buffer): void {}
+
+/** A write that takes longer than this has met a busy disk, and so may the next ones. */
+const SLOW_MS = 3;
+const SLOW_FOR_MS = 1000;
 
 export function write(
   o: Overlay,
@@ -57,32 +55,58 @@ export function write(
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
-  if (bytes !== requestBytes) {
-    requestBytes = bytes;
-    requestAddress = addressOf(bytes);
-  }
-  iovec.writeBigUInt64LE(requestAddress + BigInt(start), 0);
-  iovec.writeBigUInt64LE(BigInt(size), 8);
   // What is written back from the page cache has its place already; an append finds it now, in the lower, where
   // others may have appended since the kernel looked.
-  const append = openFlags & O_APPEND && !(writeFlags & WRITE_CACHE);
-  const written = pwritev2(fd, iovec, 1, offset, append ? RWF_APPEND : 0);
+  const append = (openFlags & O_APPEND) !== 0 && !(writeFlags & WRITE_CACHE);
+  const flags = append ? RWF_APPEND : 0;
+  const change = { offset, append, killSetuid: (writeFlags & WRITE_KILL_SUIDGID) !== 0, pid: caller.pid };
+  const began = node.inUpper ? 0 : monotonicMs();
+  if (began < o.slowUntil && !node.inUpper) {
+    const data = Buffer.from(bytes.subarray(start, start + size));
+    const vector = Buffer.from(iovecOf(addressOf(data), size));
+    return changeElsewhere(
+      o,
+      node,
+      fd,
+      (own, done) => slowInPool(pwritev2, [own, vector, 1, offset, flags], done),
+      (written, own) => {
+        keepAlive(data);
+        wrote(o, node, own, written, change);
+      },
+    );
+  }
+  const written = pwritev2(fd, iovecOf(requestAddress(bytes) + BigInt(start), size), 1, offset, flags);
   if (written < 0) {
     const error = errno();
     if (error === ENOSPC && node.inUpper && o.engine.lastTry)
       o.ledger.error(o.pathOf(node), `write failed: ${errnoName(error)}`);
     return error;
   }
-  if (writeFlags & WRITE_KILL_SUIDGID) clearSetuid(o, node);
-  if (!node.inUpper) noticeOwnWrite(o, node, fd, append ? offset + written : undefined);
+  if (!node.inUpper) {
+    const now = monotonicMs();
+    if (now - began > SLOW_MS) o.slowUntil = now + SLOW_FOR_MS;
+  }
+  wrote(o, node, fd, written, change);
+  reply.putCount(written);
+  return 0;
+}
+
+interface Change {
+  offset: number;
+  append: boolean;
+  killSetuid: boolean;
+  pid: number;
+}
+
+/** What follows from a write that succeeded. */
+function wrote(o: Overlay, node: Node, fd: number, written: number, change: Change): void {
+  if (change.killSetuid) clearSetuid(o, node);
+  if (!node.inUpper) noticeOwnWrite(o, node, fd, change.append ? change.offset + written : undefined);
   if (node.held) {
     if (isTooBigToHold(o, fd)) releaseHeld(o, node, 'it grew past what is held');
   } else if (node.inUpper && node.link) {
-    o.ledger.note(o.pathOf(node), caller.pid).written += written;
+    o.ledger.note(o.pathOf(node), change.pid).written += written;
   }
-  reply.putU32(written);
-  reply.putU32(0);
-  return 0;
 }
 
 /**
@@ -154,20 +178,49 @@ export function copyFileRange(
   const from = source === target ? to : o.fileFd(source, false);
   if (from < 0) return -from;
   if (to < 0) return -to;
+  const { uid, pid } = caller;
+  const copied = (n: number) => {
+    if (uid !== 0) clearSetuid(o, target);
+    if (target.inUpper && !target.held) o.ledger.note(o.pathOf(target), pid).written += n;
+  };
+  // Between two filesystems the kernel says EXDEV, and the caller's kernel then copies by READ and WRITE.
+  // A held file may go to the lower at any request, and must not be half copied then.
+  if (length > COPIED_AT_ONCE && !target.held) {
+    const input = ownDescriptor(from);
+    if (input < 0) return -input;
+    const places = [bytesOf(sourceOffset), bytesOf(targetOffset)] as const;
+    const count = Math.min(length, MAX_COPY);
+    return changeElsewhere(
+      o,
+      target,
+      to,
+      (own, done) =>
+        slowInPool(sysCopyFileRange, [input, places[0], own, places[1], count, 0], (n, error) => {
+          close(input);
+          done(n, error);
+        }),
+      copied,
+    );
+  }
   offsets[0].writeBigInt64LE(BigInt(sourceOffset));
   offsets[1].writeBigInt64LE(BigInt(targetOffset));
-  // Between two filesystems the kernel says EXDEV, and the caller's kernel then copies by READ and WRITE.
-  const n = sysCopyFileRange(from, offsets[0], to, offsets[1], Math.min(length, MAX_COPY), 0);
+  const n = sysCopyFileRange(from, offsets[0], to, offsets[1], Math.min(length, COPIED_AT_ONCE), 0);
   if (n < 0) return errno();
-  if (caller.uid !== 0) clearSetuid(o, target);
-  if (target.inUpper && !target.held) o.ledger.note(o.pathOf(target), caller.pid).written += n;
-  reply.putU32(n);
-  reply.putU32(0);
+  copied(n);
+  reply.putCount(n);
   return 0;
 }
 
-/** One request may hold up the others for as long as this much takes: about 10 ms. */
-const MAX_COPY = 16 << 20;
+function bytesOf(offset: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(BigInt(offset));
+  return bytes;
+}
+
+/** About 0.2 ms of copying. */
+const COPIED_AT_ONCE = 256 << 10;
+/** What one answer may keep its asker waiting for; who asked for more asks again. */
+const MAX_COPY = 128 << 20;
 
 export function fsync(o: Overlay, id: number, dataOnly: boolean): number {
   const node = o.node(id);
@@ -176,7 +229,7 @@ export function fsync(o: Overlay, id: number, dataOnly: boolean): number {
   if (node.inUpper || node.protected) return 0;
   const fd = node.isDirectory ? openDirectory(o, node) : o.fileFd(node, false);
   if (fd < 0) return -fd;
-  const error = (dataOnly ? fdatasync(fd) : sysFsync(fd)) < 0 ? errno() : 0;
+  const outcome = syncElsewhere(o, fd, dataOnly ? fdatasync : sysFsync);
   if (node.isDirectory) close(fd);
-  return error;
+  return outcome;
 }

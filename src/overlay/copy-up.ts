@@ -1,7 +1,7 @@
 /**
  * Copy-up: a lower file becomes an upper one, with mode, owner, times and xattrs, and stays the same node with
- * the same `st_ino`. Up to `INLINE_BYTES` at once; a larger one in slices between requests, while whoever needs
- * it waits and everybody else is served.
+ * the same `st_ino`. Up to `INLINE_BYTES` at once; a larger one by a pool thread, while whoever needs it waits and
+ * everybody else is served.
  */
 import { encodeDevice } from '../fuse/reply.ts';
 import { cstring, scratchCstring } from '../sys/bytes.ts';
@@ -16,11 +16,11 @@ import {
   S_IFLNK,
   SEEK_DATA,
   SEEK_HOLE,
+  SEEK_SET,
 } from '../sys/constants.ts';
 import { EINVAL, ENOENT, ENOSPC, ENXIO, EPERM, EROFS, errnoName, SysError } from '../sys/errno.ts';
 import {
   close,
-  dup,
   errno,
   fchmod,
   fchmodat,
@@ -33,19 +33,24 @@ import {
   openat,
   pread,
   pwrite,
+  sendfile,
   setxattr,
   unlinkat,
 } from '../sys/libc.ts';
+import { slowInPool } from '../sys/pool.ts';
 import { Stat } from '../sys/stat.ts';
 import { copyTimes, magicPath, readTarget } from './attributes.ts';
+import { ownDescriptor } from './elsewhere.ts';
 import { findChild } from './lookup.ts';
 import { type Link, Node, WRITE_FD } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { copyXattrs } from './xattrs.ts';
 
-const INLINE_BYTES = 4 << 20;
-/** 1-4 ms: what another request may have to wait behind. */
+/** 0.2 ms, where the lower's page cache has it: what another request may have to wait behind. */
+const INLINE_BYTES = 256 << 10;
 const SLICE_BYTES = 1 << 20;
+/** What a pool thread copies at a time. */
+const STRIDE = 64 << 20;
 const EMPTY = Buffer.from([0]);
 const slice = Buffer.alloc(SLICE_BYTES);
 
@@ -91,7 +96,7 @@ function copyUpAlone(o: Overlay, node: Node, keep: number): number {
   if (object < 0) return upperError(o, node, -object);
   if (node.isRegular) {
     const bytes = Math.min(st.size, keep);
-    if (bytes > INLINE_BYTES) return copyInSlices(o, node, object, source, bytes, st);
+    if (bytes > INLINE_BYTES) return copyElsewhere(o, node, object, source, bytes, st);
     error = copyData(o, object, source, bytes);
   }
   error ||= finish(o, node, object, st);
@@ -103,9 +108,8 @@ function copyUpAlone(o: Overlay, node: Node, keep: number): number {
 }
 
 /** ENOSPC and EDQUOT of the upper are news for the report: the program may not say. */
-function upperError(o: Overlay, node: Node, error: number): number {
-  if (error !== ENOSPC || o.engine.lastTry)
-    o.ledger.error(o.pathOf(node), `copy-up failed: ${errnoName(error)}`);
+function upperError(o: Overlay, node: Node, error: number, last = o.engine.lastTry): number {
+  if (error !== ENOSPC || last) o.ledger.error(o.pathOf(node), `copy-up failed: ${errnoName(error)}`);
   return error;
 }
 
@@ -134,15 +138,19 @@ function finish(o: Overlay, node: Node, object: number, st: Stat): number {
 function copyData(o: Overlay, object: number, source: number, bytes: number): number {
   const fd = o.upper.open(object);
   if (fd < 0) return -fd;
-  const position = { at: 0 };
+  const position: Position = { at: 0 };
   let error = ftruncate(fd, bytes) < 0 ? errno() : 0;
   while (!error && position.at < bytes) error = copySlice(source, fd, position, bytes);
   close(fd);
   return error;
 }
 
+interface Position {
+  at: number;
+}
+
 /** Copies the next slice of data, leaving holes as they are. Returns 0 or an errno. */
-function copySlice(source: number, target: number, position: { at: number }, end: number): number {
+function copySlice(source: number, target: number, position: Position, end: number): number {
   const data = lseek(source, position.at, SEEK_DATA);
   if (data < 0) {
     if (errno() === ENXIO) {
@@ -168,7 +176,7 @@ function copySlice(source: number, target: number, position: { at: number }, end
   return 0;
 }
 
-function copyInSlices(
+function copyElsewhere(
   o: Overlay,
   node: Node,
   object: number,
@@ -177,31 +185,63 @@ function copyInSlices(
   st: Stat,
 ): number {
   const target = o.upper.open(object);
-  // The cache may close the node's own descriptor while this goes on.
-  const from = dup(source);
+  const from = ownDescriptor(source);
   if (target < 0 || from < 0 || ftruncate(target, bytes) < 0) {
-    const error = target < 0 ? -target : errno();
+    const error = target < 0 ? -target : from < 0 ? -from : errno();
+    if (target >= 0) close(target);
+    if (from >= 0) close(from);
     o.upper.remove(object, false);
     return upperError(o, node, error);
   }
   const waiting: Buffer[] = [];
   node.waiting = waiting;
-  const position = { at: 0 };
-  o.engine.addJob(() => {
-    let error = copySlice(from, target, position, bytes);
-    if (!error && position.at < bytes) return true;
+  const outcome = o.engine.defer(waiting);
+  const last = o.engine.lastTry;
+  copyStrides(from, target, bytes, (copyError) => {
     close(from);
     close(target);
-    error ||= node.lookups > 0 || node.linkCount > 0 ? finish(o, node, object, st) : ENOENT;
+    const error =
+      copyError || (node.lookups > 0 || node.linkCount > 0 ? finish(o, node, object, st) : ENOENT);
     node.waiting = null;
     if (error) {
       o.upper.remove(object, false);
-      upperError(o, node, error);
-      o.engine.fail(waiting, error);
+      upperError(o, node, error, last);
+      if (error === ENOSPC && !last) o.engine.retry(waiting);
+      else o.engine.fail(waiting, error);
     } else o.engine.replay(waiting);
-    return false;
+    o.dropIdle(node);
   });
-  return o.engine.defer(waiting);
+  return outcome;
+}
+
+/**
+ * Copies all data up to `end`, a stride at a time, and calls back with 0 or an errno. Looking for holes may have to wait
+ * for the disk as much as reading.
+ */
+function copyStrides(source: number, target: number, end: number, done: (error: number) => void): void {
+  let at = 0;
+  const offset = Buffer.alloc(8);
+  const seekData = () => {
+    if (at >= end) return done(0);
+    slowInPool(lseek, [source, at, SEEK_DATA], (data, error) => {
+      if (data < 0 && error === ENXIO) return done(0);
+      // A filesystem that knows no holes: all of it is data.
+      if (data < 0) return copyUntil(end);
+      at = data;
+      slowInPool(lseek, [source, at, SEEK_HOLE], (hole) => copyUntil(hole < 0 ? end : Math.min(hole, end)));
+    });
+  };
+  const copyUntil = (hole: number) => {
+    if (at >= hole) return seekData();
+    if (lseek(target, at, SEEK_SET) < 0) return done(errno());
+    offset.writeBigInt64LE(BigInt(at));
+    slowInPool(sendfile, [target, source, offset, Math.min(STRIDE, hole - at)], (n, error) => {
+      if (n <= 0) return done(n < 0 ? error : 0); // 0: it was cut short outside, meanwhile
+      at += n;
+      copyUntil(hole);
+    });
+  };
+  seekData();
 }
 
 /** A database and its side files are one thing: half of it in each layer would be a torn one. */
@@ -238,7 +278,7 @@ export function moveToLower(o: Overlay, node: Node): number {
   o.identity.actAsServer();
   const fd = openat(dir, scratchCstring(name), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600);
   if (fd < 0) return errno();
-  const position = { at: 0 };
+  const position: Position = { at: 0 };
   error = ftruncate(fd, st.size) < 0 ? errno() : 0;
   while (!error && position.at < st.size) error = copySlice(source, fd, position, st.size);
   if (!error && fchownat(fd, EMPTY, st.uid, st.gid, AT_EMPTY_PATH) < 0) error = errno();

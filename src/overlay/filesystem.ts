@@ -1,12 +1,13 @@
 /** The merged view as the engine's handler: each request goes to the file that is named after it. */
 import type { Handler } from '../fuse/handler.ts';
 import { getattr, readlink, setattr, statfs } from './attributes.ts';
-import { copyFileRange, fallocate, fsync, lseek, read, write } from './content.ts';
+import { copyFileRange, fallocate, fsync, lseek, write } from './content.ts';
 import { mkdir, mknod, symlink, tmpfile } from './create.ts';
 import { link } from './link.ts';
 import { readdir } from './listing.ts';
 import { forget, lookup } from './lookup.ts';
 import type { Overlay } from './overlay.ts';
+import { read } from './read.ts';
 import { rmdir, unlink } from './remove.ts';
 import { rename } from './rename.ts';
 import { getxattr, listxattr, removexattr, setxattr } from './xattrs.ts';

@@ -76,6 +76,13 @@ export class Overlay {
   readonly otherStat = new Stat();
   private readonly linkStat = new Stat();
   readonly lowerFd: number;
+  /**
+   * Devices whose filesystem cannot say whether a read would have to wait (RWF_NOWAIT), and whether it is RAM, which
+   * never does. Seen on 6.18: ext4 can; tmpfs, overlayfs and FUSE cannot.
+   */
+  readonly mute = new Map<number, { ram: boolean }>();
+  /** Until when writes to the lower are left to pool threads: ms of the monotonic clock. */
+  slowUntil = 0;
   engine!: Engine;
   notifier!: Notifier;
   /** Tries to watch the lower directory of a node, so that what the kernel keeps of it can be taken back. */

@@ -41,6 +41,7 @@ export const S_IXGRP = 0o010;
 export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
 
+export const SEEK_SET = 0;
 export const SEEK_DATA = 3;
 export const SEEK_HOLE = 4;
 
@@ -48,6 +49,9 @@ export const UTIME_NOW = 0x3fffffff;
 export const UTIME_OMIT = 0x3ffffffe;
 
 /** pwritev2(2): append at the file's real end, whatever the offset says. */
+/** fcntl(2). */
+export const F_DUPFD_CLOEXEC = 1030;
+export const RWF_NOWAIT = 0x8;
 export const RWF_APPEND = 0x10;
 
 export const POLLIN = 1;
@@ -92,6 +96,8 @@ export const PR_SET_SECUREBITS = 28;
 export const SECBIT_NO_SETUID_FIXUP = 1 << 2;
 
 /** statfs(2) magic numbers of filesystems whose remote changes inotify does not report. */
+export const TMPFS_MAGIC = 0x01021994;
+export const RAMFS_MAGIC = 0x858458f6;
 export const FUSE_SUPER_MAGIC = 0x65735546;
 export const NFS_SUPER_MAGIC = 0x6969;
 export const SMB2_SUPER_MAGIC = 0xfe534d42;

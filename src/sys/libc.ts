@@ -45,6 +45,10 @@ export const pwrite: (fd: Int, buf: Buffer, count: Int, offset: Int) => Int = li
 export const pwritev2: (fd: Int, iov: Buffer, count: Int, offset: Int, flags: Int) => Int = lib.func(
   'int64_t pwritev2(int fd, void* iov, int count, int64_t offset, int flags)',
 );
+/** As `pwritev2`. */
+export const preadv2: (fd: Int, iov: Buffer, count: Int, offset: Int, flags: Int) => Int = lib.func(
+  'int64_t preadv2(int fd, void* iov, int count, int64_t offset, int flags)',
+);
 export const lseek: (fd: Int, offset: Int, whence: Int) => Int = lib.func(
   'int64_t lseek(int fd, int64_t offset, int whence)',
 );
@@ -62,6 +66,10 @@ export const copyFileRange: (
   flags: Int,
 ) => Int = lib.func(
   'int64_t copy_file_range(int in, void* offIn, int out, void* offOut, size_t len, uint flags)',
+);
+/** `offset` is an 8-byte Buffer with an `int64_t`, or null for the descriptor's own position; `out` has its own. */
+export const sendfile: (out: Int, from: Int, offset: Buffer | null, count: Int) => Int = lib.func(
+  'int64_t sendfile(int out, int from, void* offset, size_t count)',
 );
 export const fsync: (fd: Int) => Int = lib.func('int fsync(int fd)');
 export const fdatasync: (fd: Int) => Int = lib.func('int fdatasync(int fd)');
@@ -186,24 +194,3 @@ export const inotifyRmWatch: (fd: Int, wd: Int) => Int = lib.func('int inotify_r
 
 /** The address of a Buffer's first byte; it stays valid while the Buffer's ArrayBuffer lives. */
 export const addressOf = (buf: Buffer): bigint => koffi.address(buf);
-
-/** Runs `write` on a pool thread: for the one caller that may block while the request loop goes on. */
-export function writeInPool(fd: Int, buf: Buffer, done: (result: number) => void): void {
-  (write as unknown as { async: (...args: unknown[]) => void }).async(
-    fd,
-    buf,
-    buf.length,
-    (_error: unknown, result: number) => done(result),
-  );
-}
-
-/** umount2(2) on a pool thread, for whom it may have to wait for answers of this thread. False: it failed. */
-export function umountInPool(target: Buffer, flags: Int): Promise<boolean> {
-  return new Promise((resolve) => {
-    (umount2 as unknown as { async: (...args: unknown[]) => void }).async(
-      target,
-      flags,
-      (_error: unknown, result: number) => resolve(result === 0),
-    );
-  });
-}

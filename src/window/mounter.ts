@@ -3,7 +3,8 @@ import { mountDevice, mountFlagsOf, openDevice } from '../fuse/mount.ts';
 import { makeUpper, type UpperFs } from '../overlay/upper.ts';
 import { cstring } from '../sys/bytes.ts';
 import { MNT_DETACH, MNT_FORCE, UMOUNT_NOFOLLOW } from '../sys/constants.ts';
-import { close, umount2, umountInPool } from '../sys/libc.ts';
+import { close, umount2 } from '../sys/libc.ts';
+import { inPool } from '../sys/pool.ts';
 
 /** Mount points are byte strings. */
 export interface Mounter {
@@ -36,7 +37,10 @@ export const bySystemCall: Mounter = {
       throw error;
     }
   },
-  unmount: (mountpoint) => umountInPool(cstring(mountpoint), UMOUNT_NOFOLLOW),
+  unmount: (mountpoint) =>
+    new Promise((resolve) => {
+      inPool(umount2, [cstring(mountpoint), UMOUNT_NOFOLLOW], (result) => resolve(result === 0));
+    }),
   async detach(mountpoint) {
     const target = cstring(mountpoint);
     // By force first: it ends the connection, and whoever waits for an answer gets an error.

@@ -10,7 +10,8 @@ import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
-import { write, writeInPool } from '../sys/libc.ts';
+import { write } from '../sys/libc.ts';
+import { inPool } from '../sys/pool.ts';
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -134,7 +135,8 @@ export class Server {
     if (!next) return;
     this.writes++;
     // Refusals are in order: the kernel does not know the name or the node any more.
-    writeInPool(this.device, Buffer.from(next.buffer, next.byteOffset, next.length), () => {
+    const message = Buffer.from(next.buffer, next.byteOffset, next.length);
+    inPool(write, [this.device, message, message.length], () => {
       this.writes--;
       this.writeNext();
     });

@@ -1,0 +1,56 @@
+/**
+ * READ. What the page cache of the lower has is answered at once; what would have to wait for a disk is read by a pool
+ * thread (elsewhere.ts), and other requests do not wait for it.
+ */
+import { OUT_HEADER_SIZE } from '../fuse/abi.ts';
+import type { Reply } from '../fuse/reply.ts';
+import { RWF_NOWAIT } from '../sys/constants.ts';
+import { EAGAIN, EOPNOTSUPP, ESTALE } from '../sys/errno.ts';
+import { iovecOf, rememberedAddress } from '../sys/iovec.ts';
+import { errno, pread, preadv2 } from '../sys/libc.ts';
+import { isRam } from '../sys/statfs.ts';
+import { readElsewhere } from './elsewhere.ts';
+import type { Node } from './node.ts';
+import type { Overlay } from './overlay.ts';
+
+const replyAddress = rememberedAddress();
+const RAM = { ram: true };
+
+export function read(o: Overlay, id: number, offset: number, size: number, reply: Reply): number {
+  const node = o.node(id);
+  if (!node) return ESTALE;
+  const fd = o.fileFd(node, false);
+  if (fd < 0) return -fd;
+  const mute = node.inUpper ? RAM : o.mute.get(node.lowerDev);
+  if (!mute) return readCached(o, node, fd, offset, size, reply);
+  return mute.ram ? readAtOnce(fd, offset, size, reply) : readElsewhere(o, fd, offset, size);
+}
+
+function readAtOnce(fd: number, offset: number, size: number, reply: Reply): number {
+  const n = pread(fd, reply.room(), size, offset);
+  if (n < 0) return errno();
+  reply.commit(n);
+  return 0;
+}
+
+/** What the page cache of the lower has, at once; all of it by a pool thread, which may wait for the disk, else. */
+function readCached(o: Overlay, node: Node, fd: number, offset: number, size: number, reply: Reply): number {
+  const start = replyAddress(reply.bytes) + BigInt(OUT_HEADER_SIZE + reply.size);
+  let got = 0;
+  while (got < size) {
+    const n = preadv2(fd, iovecOf(start + BigInt(got), size - got), 1, offset + got, RWF_NOWAIT);
+    if (n === 0) break; // the end of the file
+    if (n > 0) {
+      got += n;
+      continue;
+    }
+    const error = errno();
+    if (error === EAGAIN) return readElsewhere(o, fd, offset, size);
+    if (error !== EOPNOTSUPP) return error;
+    const mute = { ram: isRam(fd) };
+    o.mute.set(node.lowerDev, mute);
+    return mute.ram ? readAtOnce(fd, offset, size, reply) : readElsewhere(o, fd, offset, size);
+  }
+  reply.commit(got);
+  return 0;
+}

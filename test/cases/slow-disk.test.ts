@@ -1,0 +1,86 @@
+/**
+ * A lower whose data do not come: whoever does not need them goes on. The lower is a bindfs that is stopped for a while;
+ * its names and attributes stay in the kernel's cache, as those of a busy disk do.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { disposeWorkspace, forgetExec, makeWorkspace } from '../harness/forget.ts';
+import { python } from './window.ts';
+
+/** Touches the lower in one process while another works on what is in the upper; says how long each took, in ms. */
+const PROGRAM = `
+import os, signal, subprocess, sys, time
+server = int(os.environ['LOWER_SERVER'])
+os.makedirs('memory', exist_ok=True)
+note = os.open('memory/note.txt', os.O_RDWR | os.O_CREAT)
+os.stat('big.bin')
+slow = subprocess.Popen([sys.executable, '-c', '''
+import os, sys, time
+fd = os.open("big.bin", os.O_RDWR)
+os.pread(fd, 1, 0)
+log = os.open("train.jsonl", os.O_RDONLY)
+os.pread(log, 1, 0)
+sys.stdin.read(1)
+begun = time.monotonic()
+if sys.argv[1] == "read": assert len(os.pread(fd, 65536, 4 << 20)) == 65536
+if sys.argv[1] == "fsync": os.fsync(fd)
+if sys.argv[1] == "copy-up": os.fchmod(log, 0o600)
+print(round(1000 * (time.monotonic() - begun)))
+''', os.environ['WHAT']], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+time.sleep(0.3)
+rescue = subprocess.Popen(['sh', '-c', f'sleep 10; kill -CONT {server}'])
+# A copy-up looks at names and attributes first, and is stopped while its data are on their way.
+if os.environ['WHAT'] != 'copy-up': os.kill(server, signal.SIGSTOP)
+try:
+    slow.stdin.write(b'x'); slow.stdin.flush()
+    time.sleep(0.05)
+    os.kill(server, signal.SIGSTOP)
+    time.sleep(0.2)
+    worst = 0
+    for i in range(200):
+        begun = time.monotonic()
+        os.write(note, b'.')
+        assert os.fstat(note).st_size == i + 1
+        worst = max(worst, time.monotonic() - begun)
+    time.sleep(0.8)
+finally:
+    os.kill(server, signal.SIGCONT)
+rescue.kill()
+took = int(slow.communicate()[0])
+print('slow', took >= 900, 'beside it', worst < 0.5)
+`;
+
+/** Takes some tenths of a second to copy. */
+const LONG = 256 << 20;
+
+for (const what of ['read', 'fsync', 'copy-up']) {
+  test(`while a ${what} waits for the disk, other requests are answered`, { timeout: 60_000 }, async () => {
+    const workspace = makeWorkspace('root', { empty: true });
+    const real = join(workspace.path, '..', 'real');
+    mkdirSync(join(real, 'ws'), { recursive: true });
+    writeFileSync(join(real, 'ws/big.bin'), Buffer.alloc(8 << 20, 'b'));
+    writeFileSync(join(real, 'ws/train.jsonl'), Buffer.alloc(LONG, 'j'));
+    // The workspace is a directory of that mount: a mount itself is refused.
+    const mountpoint = workspace.path;
+    const server = spawn('bindfs', ['-f', '-o', 'attr_timeout=60,entry_timeout=60', real, mountpoint], {
+      stdio: 'inherit',
+    });
+    try {
+      while (!existsSync(join(mountpoint, 'ws'))) await delay(20);
+      workspace.path = join(mountpoint, 'ws');
+      const result = await forgetExec(workspace, ['sh', '-c', python(PROGRAM)], {
+        env: { LOWER_SERVER: String(server.pid), WHAT: what },
+      });
+      assert.equal(result.stdout, 'slow True beside it True\n', result.stderr);
+      assert.equal(readFileSync(join(real, 'ws/train.jsonl')).length, LONG);
+    } finally {
+      server.kill('SIGCONT');
+      execFileSync('umount', ['-l', mountpoint]);
+      await disposeWorkspace(workspace);
+    }
+  });
+}
