@@ -10,6 +10,7 @@ import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
+import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
 import { write } from '../sys/libc.ts';
 import { inPool } from '../sys/pool.ts';
 
@@ -28,6 +29,10 @@ export interface WindowState {
 /** Notifications being written at once: one may wait for a directory that a process is busy in. */
 const MOST_WRITES = 2;
 
+/** When so many nodes are gone, and it is quiet, their memory is given back: a collection of what is left takes 10-20 ms. */
+const WORTH_COLLECTING = 20_000;
+const QUIET_MS = 500;
+
 export class Server {
   /** Settles when nothing is served any more, for whatever reason. */
   readonly ended: Promise<void>;
@@ -41,6 +46,9 @@ export class Server {
   private writes = 0;
   private settled = false;
   private idleTimer: NodeJS.Timeout | undefined;
+  /** How many nodes there were at the most since memory was last given back. */
+  private mostNodes = 0;
+  private quietTimer: NodeJS.Timeout | undefined;
 
   /** `unreported` are paths that the report leaves out. Throws SysError. */
   constructor(device: number, options: OverlayOptions, unreported: readonly string[]) {
@@ -96,6 +104,7 @@ export class Server {
   tested(canary: string): void {
     this.overlay.dropFromRoot(canary);
     this.watch.start();
+    keepYoungGenerationSmall();
   }
 
   /**
@@ -105,6 +114,7 @@ export class Server {
   finish(): WindowState {
     this.engine.stop();
     clearTimeout(this.idleTimer);
+    clearTimeout(this.quietTimer);
     this.watch.stop();
     if (!this.settled) {
       releaseAllHeld(this.overlay);
@@ -116,13 +126,24 @@ export class Server {
 
   /** Descriptors that may write must not stay open: see overlay/descriptors.ts. */
   private idle(): void {
-    const { descriptors } = this.overlay;
+    const { descriptors, table } = this.overlay;
+    this.mostNodes = Math.max(this.mostNodes, table.size);
+    if (this.mostNodes - table.size > WORTH_COLLECTING) this.giveMemoryBack();
     if (this.idleTimer || !descriptors.hasWritable) return;
     this.idleTimer = setTimeout(() => {
       this.idleTimer = undefined;
       descriptors.closeIdleWritable();
       this.idle();
     }, WRITE_IDLE_MS);
+  }
+
+  private giveMemoryBack(): void {
+    clearTimeout(this.quietTimer);
+    this.quietTimer = setTimeout(() => {
+      this.mostNodes = this.overlay.table.size;
+      collectGarbage();
+    }, QUIET_MS);
+    this.quietTimer.unref();
   }
 
   private notify(messages: Uint8Array[]): void {

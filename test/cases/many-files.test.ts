@@ -1,0 +1,75 @@
+/** Many files at once: what the server keeps of them is bounded, and goes when the kernel forgets them. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { forgetExec } from '../harness/forget.ts';
+import { inWindow, python, withWorkspace } from './window.ts';
+
+const SERVER = `
+import glob, os, resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+server = os.environ['FORGET_WINDOW'].split('-')[0]
+def descriptors(): return len(os.listdir(f'/proc/{server}/fd'))
+def memory(): return int(next(l for l in open(f'/proc/{server}/status') if l.startswith('VmRSS')).split()[1]) >> 10
+`;
+const TREE = `
+import os
+def make(count, per):
+    for i in range(count):
+        if i % per == 0: os.makedirs(f'many/{i // per}')
+        with open(f'many/{i // per}/{i}', 'w') as f: f.write(str(i))
+`;
+
+inWindow('30,000 files are touched and 15,000 stay open, also when they are unlinked', {
+  script: python(`${SERVER}${TREE}
+make(30_000, 1000)
+most = 0
+held = []
+for i in range(30_000):
+    fd = os.open(f'many/{i // 1000}/{i}', os.O_RDWR)
+    assert os.read(fd, 10) == str(i).encode()
+    if i % 2: held.append((i, fd))
+    else: os.close(fd)
+    if i % 3000 == 0: most = max(most, descriptors())
+for i, fd in held:
+    os.pwrite(fd, b'x', 0)
+    os.unlink(f'many/{i // 1000}/{i}')
+most = max(most, descriptors())
+for i, fd in held:
+    assert os.pread(fd, 10, 0) == b'x' + str(i).encode()[1:], i
+    os.close(fd)
+print('bounded' if most < 18_000 else most)
+for _ in range(100):
+    if descriptors() < 15_500: break
+    time.sleep(0.1)
+print('given back' if descriptors() < 15_500 else descriptors())
+`),
+  prints: 'bounded\ngiven back\n',
+  users: ['root'],
+  exec: { timeout: 110_000 },
+});
+
+withWorkspace(
+  '100,000 known files take less than 150 MB, and give them back when the kernel forgets',
+  async (workspace) => {
+    // In memory: a disk takes its time to make so many.
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1G,nr_inodes=200k', 'tmpfs', workspace.path]);
+    execFileSync('python3', ['-c', `${TREE}\nmake(100_000, 500)`], { cwd: workspace.path });
+    const script = python(`${SERVER}
+before = memory()
+known_files = 0
+for d in range(200):
+    with os.scandir(f'many/{d}') as entries:
+        for entry in entries: known_files += entry.stat().st_size > 0
+known = memory()
+with open('/proc/sys/vm/drop_caches', 'w') as f: f.write('2')
+for _ in range(200):
+    if memory() < (before + known) // 2: break
+    time.sleep(0.1)
+print(known_files, 'small' if known < 150 else known, 'falls' if memory() < (before + known) // 2 else memory())
+`);
+    const result = await forgetExec(workspace, ['sh', '-c', script]);
+    execFileSync('umount', ['-l', workspace.path]);
+    assert.equal(result.stdout, '100000 small falls\n', result.stderr);
+  },
+  { users: ['root'] },
+);
