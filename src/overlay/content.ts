@@ -94,7 +94,7 @@ export function write(
 function noticeOwnWrite(o: Overlay, node: Node, fd: number, expectedEnd: number | undefined): void {
   const st = o.otherStat;
   if (st.of(fd) !== 0) return;
-  node.seenChange = st.change;
+  node.settledChange = st.change;
   if (expectedEnd !== undefined && st.size !== expectedEnd) {
     o.notifier.inode(node.id);
     o.notifier.flush();
@@ -129,6 +129,7 @@ export function fallocate(
   if (sysFallocate(fd, mode, offset, length) < 0) return errno();
   // No flag says, as a WRITE's does, whether the caller may keep setuid (CAP_FSETID): whoever is not root may not.
   if (caller.uid !== 0) clearSetuid(o, node);
+  o.settle(node);
   if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
   return 0;
 }
@@ -160,6 +161,7 @@ export function copyFileRange(
   const n = sysCopyFileRange(from, offsets[0], to, offsets[1], Math.min(length, MAX_COPY), 0);
   if (n < 0) return errno();
   if (caller.uid !== 0) clearSetuid(o, target);
+  o.settle(target);
   if (target.inUpper && !target.held) o.ledger.note(o.pathOf(target), caller.pid).written += n;
   reply.putU32(n);
   reply.putU32(0);

@@ -151,6 +151,7 @@ function makeInLower(
   node.addLink(parent, name);
   o.table.noteBorn(node);
   if (fd >= 0) o.descriptors.set(node, fd, WRITE_FD);
+  o.settle(parent);
   o.present(node, st);
   return replyEntry(o, parent, node, st, reply);
 }
@@ -197,6 +198,7 @@ function restoreDirectory(
   node.kids = new Map(hidden);
   parent.kids!.delete(name);
   node.addLink(parent, name);
+  o.settle(node);
   error = o.statNode(node, st);
   return error || replyEntry(o, parent, node, st, reply);
 }

@@ -42,7 +42,7 @@ export function findChild(o: Overlay, parent: Node, name: string, st: Stat): Nod
 }
 
 /** Makes the lower file that `st` describes known under this name, in place of what was. */
-function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: Node | undefined): Node {
+export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: Node | undefined): Node {
   if (before) loseName(o, before, parent, name);
   const known = o.table.find(st);
   const node = known ?? o.table.adopt(st);
@@ -109,6 +109,7 @@ export function lookup(o: Overlay, parentId: number, name: string, reply: Reply)
   if (found === ENOENT) {
     // The kernel may keep that there is nothing, too: where somebody would see it appear.
     if (parent.hasLower && !o.watchDirectory(parent)) return ENOENT;
+    parent.absences = true;
     reply.putEntry(0, validityOf(o, parent, null, null), null);
     return 0;
   }

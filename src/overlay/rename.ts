@@ -117,7 +117,14 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   if (replaced) forgetReplaced(o, replaced, target);
   node.removeLink(source.parent, source.name);
   node.addLink(target.parent, target.name);
+  settleRename(o, source, target);
   return 0;
+}
+
+function settleRename(o: Overlay, source: Side, target: Side): void {
+  o.settle(source.node!);
+  o.settle(source.parent);
+  if (target.parent !== source.parent) o.settle(target.parent);
 }
 
 function callRename(fromDir: number, name: string, toDir: number, newName: string, flags: number): number {
@@ -228,6 +235,8 @@ function exchange(o: Overlay, source: Side, target: Side): number {
     if (toDir < 0) return -toDir;
     const error = callRename(fromDir, source.name, toDir, target.name, RENAME_EXCHANGE);
     if (error) return error;
+    settleRename(o, source, target);
+    o.settle(b);
   } else {
     for (const node of [a, b]) {
       if (node.isDirectory && node.hasLower) return EXDEV;

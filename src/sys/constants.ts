@@ -21,6 +21,8 @@ export const O_CLOEXEC = 0o2000000;
 export const O_PATH = 0o10000000;
 export const O_TMPFILE = 0o20000000 | O_DIRECTORY;
 
+export const F_DUPFD_CLOEXEC = 1030;
+
 export const AT_FDCWD = -100;
 export const AT_SYMLINK_NOFOLLOW = 0x100;
 export const AT_REMOVEDIR = 0x200;
@@ -76,6 +78,7 @@ export const FSCONFIG_CMD_CREATE = 6;
 
 export const IN_MODIFY = 0x2;
 export const IN_ATTRIB = 0x4;
+export const IN_CLOSE_WRITE = 0x8;
 export const IN_MOVED_FROM = 0x40;
 export const IN_MOVED_TO = 0x80;
 export const IN_CREATE = 0x100;

@@ -187,16 +187,6 @@ export const inotifyRmWatch: (fd: Int, wd: Int) => Int = lib.func('int inotify_r
 /** The address of a Buffer's first byte; it stays valid while the Buffer's ArrayBuffer lives. */
 export const addressOf = (buf: Buffer): bigint => koffi.address(buf);
 
-/** Runs `write` on a pool thread: for the one caller that may block while the request loop goes on. */
-export function writeInPool(fd: Int, buf: Buffer, done: (result: number) => void): void {
-  (write as unknown as { async: (...args: unknown[]) => void }).async(
-    fd,
-    buf,
-    buf.length,
-    (_error: unknown, result: number) => done(result),
-  );
-}
-
 /** umount2(2) on a pool thread, for whom it may have to wait for answers of this thread. False: it failed. */
 export function umountInPool(target: Buffer, flags: Int): Promise<boolean> {
   return new Promise((resolve) => {

@@ -10,7 +10,8 @@ import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
-import { write, writeInPool } from '../sys/libc.ts';
+import { write } from '../sys/libc.ts';
+import { ThreadedWrites } from '../sys/threaded-writes.ts';
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -24,9 +25,6 @@ export interface WindowState {
   descriptors: number;
 }
 
-/** Notifications being written at once: one may wait for a directory that a process is busy in. */
-const MOST_WRITES = 2;
-
 export class Server {
   /** Settles when nothing is served any more, for whatever reason. */
   readonly ended: Promise<void>;
@@ -35,9 +33,8 @@ export class Server {
   private readonly overlay: Overlay;
   private readonly engine: Engine;
   private readonly watch: LowerWatch;
-  private readonly device: number;
-  private readonly notifications: Uint8Array[] = [];
-  private writes = 0;
+  private readonly notifier: KernelNotifier;
+  private readonly notifications: ThreadedWrites;
   private settled = false;
   private idleTimer: NodeJS.Timeout | undefined;
 
@@ -47,7 +44,6 @@ export class Server {
     this.ended = new Promise((resolve) => {
       nowEnded = resolve;
     });
-    this.device = device;
     this.overlay = new Overlay(options);
     const { overlay } = this;
     overlay.ledger.ignored = new Set(unreported);
@@ -56,18 +52,25 @@ export class Server {
         const detail = error instanceof Error ? (error.stack ?? error.message) : String(error ?? '');
         this.defects.push(detail ? `${message}: ${detail}` : message);
       },
-      ended: nowEnded,
+      ended: () => {
+        this.notifier.end();
+        this.notifications.end();
+        nowEnded();
+      },
     });
     overlay.engine = this.engine;
-    overlay.notifier = new KernelNotifier(
-      (messages) => this.notify(messages),
+    this.notifications = new ThreadedWrites(device);
+    this.notifier = new KernelNotifier(
+      (messages) => this.notifications.write(messages),
       (message) => write(device, message, message.length),
     );
+    overlay.notifier = this.notifier;
     this.watch = new LowerWatch(overlay);
     const { watch } = this;
     this.engine.watch({ fd: watch.fd, ready: () => watch.drain() });
     overlay.watchDirectory = (node) => watch.add(node);
     overlay.unwatchDirectory = (node) => watch.remove(node);
+    overlay.descriptors.closing = (node) => watch.closing(node);
     this.engine.afterRequest = () => overlay.descriptors.makeRoom();
     this.engine.idle = () => this.idle();
   }
@@ -121,21 +124,5 @@ export class Server {
       descriptors.closeIdleWritable();
       this.idle();
     }, WRITE_IDLE_MS);
-  }
-
-  private notify(messages: Uint8Array[]): void {
-    this.notifications.push(...messages);
-    while (this.writes < MOST_WRITES && this.notifications.length > 0) this.writeNext();
-  }
-
-  private writeNext(): void {
-    const next = this.notifications.shift();
-    if (!next) return;
-    this.writes++;
-    // Refusals are in order: the kernel does not know the name or the node any more.
-    writeInPool(this.device, Buffer.from(next.buffer, next.byteOffset, next.length), () => {
-      this.writes--;
-      this.writeNext();
-    });
   }
 }
