@@ -22,6 +22,8 @@ export class KernelNotifier implements Notifier {
   private readonly send: (messages: Message[]) => void;
   private readonly sendNow: (message: Buffer) => void;
   private readonly pending = new Map<string, Message>();
+  /** How many there were so far. */
+  sent = 0;
   private expired: Message[] = [];
   private timer: NodeJS.Timeout | undefined;
 
@@ -61,7 +63,7 @@ export class KernelNotifier implements Notifier {
   }
 
   flush(): void {
-    if (this.pending.size > 0) this.send([...this.pending.values()]);
+    if (this.pending.size > 0) this.write([...this.pending.values()]);
     this.pending.clear();
     if (this.expired.length > 0) this.timer ??= setTimeout(() => this.again(), AGAIN_MS);
   }
@@ -73,8 +75,13 @@ export class KernelNotifier implements Notifier {
 
   private again(): void {
     this.timer = undefined;
-    this.send(this.expired);
+    this.write(this.expired);
     this.expired = [];
+  }
+
+  private write(messages: Message[]): void {
+    this.sent += messages.length;
+    this.send(messages);
   }
 }
 

@@ -21,6 +21,8 @@ export interface WindowState {
   errors: WindowError[];
   upper: { used: number; limit: number; noswap: boolean };
   requests: Record<string, number>;
+  /** Messages that took something back from the kernel, because others changed it. */
+  notifications: number;
   nodes: number;
   descriptors: number;
 }
@@ -89,6 +91,7 @@ export class Server {
       errors: ledger.errorList(),
       upper: { ...upper.usage(), noswap: upper.noswap },
       requests: this.engine.requestCounts(),
+      notifications: this.notifier.sent,
       nodes: table.size,
       descriptors: descriptors.count,
     };
