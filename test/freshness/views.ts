@@ -76,12 +76,23 @@ class View {
     await this.ask({ do: 'hold', name, path, how });
   }
 
+  /** Runs a program to its end and returns its output. Throws where its exit code is not 0. */
   async run(...argv: string[]): Promise<string> {
-    const { code, out, err } = await this.ask<{ code: number; out: string; err: string }>({
-      do: 'run',
-      argv,
-    });
-    assert.equal(code, 0, `${argv.join(' ')}: ${out}${err}`);
+    return this.output({ do: 'run', argv });
+  }
+
+  /** Starts one; `finish` waits for the one that was started first. */
+  async start(...argv: string[]): Promise<void> {
+    await this.ask({ do: 'start', argv });
+  }
+
+  finish(): Promise<string> {
+    return this.output({ do: 'finish' });
+  }
+
+  private async output(request: Record<string, unknown>): Promise<string> {
+    const { code, out, err } = await this.ask<{ code: number; out: string; err: string }>(request);
+    assert.equal(code, 0, `${JSON.stringify(request)}: ${out}${err}`);
     return out;
   }
 

@@ -15,6 +15,7 @@ import sys
 import time
 
 held = {}
+started = []
 
 
 def names(directory):
@@ -88,6 +89,16 @@ def until(wanted, timeout):
     return {"at": time.monotonic_ns() / 1e6, "left": {path: [left[path], state(path)] for path in left}}
 
 
+def start(argv):
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, encoding="latin1")
+
+
+def finish(process):
+    out, err = process.communicate()
+    return {"code": process.returncode, "out": out, "err": err}
+
+
 def answer(request):
     match request:
         case {"do": "states", "paths": paths}:
@@ -98,8 +109,12 @@ def answer(request):
             hold(name, path, how)
             return {}
         case {"do": "run", "argv": argv}:
-            done = subprocess.run(argv, capture_output=True, text=True, errors="replace")
-            return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+            return finish(start(argv))
+        case {"do": "start", "argv": argv}:
+            started.append(start(argv))
+            return {}
+        case {"do": "finish"}:
+            return finish(started.pop(0))
 
 
 top = os.getcwd()
