@@ -124,18 +124,16 @@ export interface Views {
 export async function withViews(
   workspace: Workspace,
   body: (views: Views) => Promise<void>,
-  options: { options?: readonly string[]; timeout?: number } = {},
+  options: { timeout?: number; name?: string } = {},
 ): Promise<void> {
   const program = programFor(workspace, 'view.py');
   const timeout = options.timeout ?? 100_000;
-  const sockets = ['inside', 'outside'].map((name) => join(workspace.top, `${name}.socket`)) as [
-    string,
-    string,
-  ];
+  const sockets = ['inside', 'outside'].map((side) =>
+    join(workspace.top, `${side}${options.name ?? ''}.socket`),
+  ) as [string, string];
   let server = 0;
   const insideRun = forgetExec(workspace, ['python3', program, sockets[0]], {
     timeout,
-    ...(options.options && { options: options.options }),
     started: (pid, mark) => {
       server = pid;
       workspace.marks.push(mark);
@@ -150,7 +148,12 @@ export async function withViews(
     server,
     status() {
       const [command, ...rest] = asUser(workspace.user, [forgetFor(workspace.user), 'status', '--json']);
-      const text = execFileSync(command!, rest, { env: environmentOf(workspace.user), encoding: 'utf8' });
+      // Other windows of this user may be stopped: what is said about them is no matter.
+      const text = execFileSync(command!, rest, {
+        env: environmentOf(workspace.user),
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
       const all = JSON.parse(text) as { pid: number }[];
       return all.find(({ pid }) => pid === server) as unknown as ReturnType<Views['status']>;
     },
