@@ -147,6 +147,8 @@ function makeInLower(
   const st = o.stat;
   const error = fd >= 0 ? st.of(fd) : st.at(dir, cname);
   if (error) return error;
+  // Somebody outside has replaced it already: the kernel would take another type for a broken answer (EIO).
+  if ((st.mode & S_IFMT) !== type) return ESTALE;
   const node = o.table.adopt(st);
   node.addLink(parent, name);
   o.table.noteBorn(node);

@@ -203,8 +203,9 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
   // The lower's rename would take protected files along under other names.
   if (protectedInLowerBelow(o, node, fromPath)) return EXDEV;
   const error = renameInLower(o, source, target, flags);
-  // Empty in the view, but protected files are hidden in it.
-  return error === ENOTEMPTY ? EXDEV : error;
+  // Empty in the view, but protected files are hidden in it; or somebody outside has just put something there.
+  if (error === ENOTEMPTY && target.node && isEmptyInView(o, target.node)) return EXDEV;
+  return error;
 }
 
 /** RENAME_EXCHANGE: in the lower if both are there for good, otherwise in the view. */

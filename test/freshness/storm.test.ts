@@ -40,7 +40,7 @@ const FILES = 2000;
 /** Two branches, `one` and `two`, in which each of the 2,000 files differs, is missing, or is something else. */
 function makeRepository(workspace: Workspace): void {
   const script = `
-mkdir repo && cd repo && git init -q -b one . && python3 - <<'PYTHON'
+mkdir repo && cd repo && git init -q -b one . && git config core.fsync none && python3 - <<'PYTHON'
 import os
 for i in range(${FILES}):
     os.makedirs(f"d{i // 40}/e", exist_ok=True)
@@ -56,7 +56,7 @@ for i in range(${FILES}):
     else: open(path, "w").write(f"two {i}\\n" * (1 + (i + 7) % 50))
     if i % 10 == 3: open(path + ".more", "w").write("new in two")
 PYTHON
-git add -A && git commit -qm two && git checkout -q one`;
+git add -A && git commit -qm two && git checkout -q one && git repack -adq`;
   const [program, ...rest] = asUser(workspace.user, ['sh', '-ec', script]);
   execFileSync(program!, rest, { cwd: workspace.path, env: environmentOf(workspace.user) });
 }
@@ -68,7 +68,7 @@ withWorkspace(
     const repository = join(workspace.path, 'repo');
     await withViews(workspace, async (views) => {
       assert.deepEqual(await staleness(workspace, views), []);
-      for (const branch of ['two', 'one', 'two']) {
+      for (const branch of ['two', 'one']) {
         await outside(workspace, repository, 'git', 'checkout', '-q', branch);
         await delay(100);
         assert.deepEqual(await staleness(workspace, views), [], branch);
@@ -76,6 +76,7 @@ withWorkspace(
       assert.equal(await views.inside.run('git', '-C', 'repo', 'status', '--porcelain'), '');
     });
   },
+  { users: ['root'], shape: { empty: true } },
 );
 
 withWorkspace(
@@ -118,4 +119,35 @@ withWorkspace(
       assert.ok(took.longest < 1000, `the longest operation inside took ${took.longest} ms`);
     });
   },
+  { users: ['root'], shape: { empty: true } },
+);
+
+withWorkspace(
+  'processes inside and outside that make, rename and remove the same names never wait for each other for good',
+  async (workspace) => {
+    for (const name of ['h0', 'h1']) {
+      const [program, ...rest] = asUser(workspace.user, ['mkdir', join(workspace.path, name)]);
+      execFileSync(program!, rest);
+    }
+    const hammer = programFor(workspace, 'hammer.py');
+    await withViews(workspace, async (views) => {
+      const stop = join(workspace.top, 'stop');
+      for (const side of [views.inside, views.outside]) {
+        for (const seed of ['1', '2', '3']) await side.start('python3', hammer, stop, seed);
+      }
+      await delay(8000);
+      writeFileSync(stop, '');
+      for (const side of [views.inside, views.outside]) {
+        for (let i = 0; i < 3; i++) {
+          const { done, wrong } = JSON.parse(await side.finish()) as { done: number; wrong: object };
+          assert.deepEqual(wrong, {});
+          console.log(`${done} operations ${side === views.inside ? 'inside' : 'outside'}`);
+          assert.ok(done > 50, `${done} operations`);
+        }
+      }
+      await delay(SETTLED);
+      assert.deepEqual(await staleness(workspace, views), []);
+    });
+  },
+  { shape: { empty: true } },
 );

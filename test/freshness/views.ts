@@ -173,6 +173,9 @@ export async function withViews(
   try {
     await body(views);
   } finally {
-    await Promise.all([inside.end(), outside.end()]);
+    const [{ stderr }] = await Promise.all([inside.end(), outside.end()]);
+    // Defects of forget itself are told at the close.
+    if (stderr) console.log(stderr);
+    assert.doesNotMatch(stderr, /internal error/);
   }
 }
