@@ -6,7 +6,7 @@ const after = `
 Lists the windows of this user, and for root everyone's. With --json, standard output gets an array of objects:
   id, kind ("exec" or "mount"), pid, workspace, mountpoint, since (ISO 8601), command,
   caught {written, created, deleted, renamed, bytes}, upper {used, limit, noswap} in bytes,
-  requests {OPCODE: count}, memory {rss (bytes), nodes, descriptors},
+  requests {OPCODE: count}, notifications, memory {rss (bytes), nodes, descriptors},
   user ("root" or "user"), namespace ("own" or "shared").
 
 Exit code: 0, also when there is no window; 125 when forget fails.`;

@@ -81,6 +81,8 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
   if (outcome) return outcome;
   const st = o.stat;
   let error = 0;
+  // The answer makes the kernel's times new, and with them it would take what it has of an older content for new too.
+  o.tellOutsideChange(node);
   if (args.valid & Fattr.SIZE) error = truncate(o, node, args);
   if (!error && args.valid & (Fattr.UID | Fattr.GID)) error = chown(o, node, args);
   if (!error && args.valid & Fattr.MODE) {
@@ -92,6 +94,7 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
   if (error) return error;
   error = o.statNode(node, st);
   if (error) return error;
+  o.settle(node);
   if (node.inUpper && !node.held && node.link) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
   reply.putAttrOut(attrValidity(o, node, st), st);
   return 0;
@@ -132,7 +135,7 @@ export function clearSetuid(o: Overlay, node: Node): number {
   const clear = mode & (S_ISUID | setgid);
   if (clear) error = chmod(o, node, mode & 0o7777 & ~clear);
   // The kernel asked for it, and yet keeps the mode it knows.
-  o.notifier.attributes(node.id);
+  o.notifier.attributesNow(node.id);
   return error;
 }
 

@@ -118,7 +118,7 @@ function wrote(o: Overlay, node: Node, fd: number, written: number, change: Chan
 function noticeOwnWrite(o: Overlay, node: Node, fd: number, expectedEnd: number | undefined): void {
   const st = o.otherStat;
   if (st.of(fd) !== 0) return;
-  node.seenChange = st.change;
+  node.settledChange = st.change;
   if (expectedEnd !== undefined && st.size !== expectedEnd) {
     o.notifier.inode(node.id);
     o.notifier.flush();
@@ -153,6 +153,7 @@ export function fallocate(
   if (sysFallocate(fd, mode, offset, length) < 0) return errno();
   // No flag says, as a WRITE's does, whether the caller may keep setuid (CAP_FSETID): whoever is not root may not.
   if (caller.uid !== 0) clearSetuid(o, node);
+  o.settle(node);
   if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
   return 0;
 }
@@ -181,6 +182,7 @@ export function copyFileRange(
   const { uid, pid } = caller;
   const copied = (n: number) => {
     if (uid !== 0) clearSetuid(o, target);
+    o.settle(target);
     if (target.inUpper && !target.held) o.ledger.note(o.pathOf(target), pid).written += n;
   };
   // Between two filesystems the kernel says EXDEV, and the caller's kernel then copies by READ and WRITE.

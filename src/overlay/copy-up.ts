@@ -302,6 +302,7 @@ export function moveToLower(o: Overlay, node: Node): number {
   o.table.identify(node, o.otherStat);
   o.table.noteBorn(node);
   o.descriptors.set(node, fd, WRITE_FD);
+  o.settle(parent);
   return 0;
 }
 
@@ -333,4 +334,5 @@ export function ensureLowerDirectory(o: Overlay, node: Node): void {
   if (error) throw new SysError(error, o.pathOf(node));
   o.table.identify(node, st);
   node.hasLower = true;
+  o.settle(link.parent);
 }

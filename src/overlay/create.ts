@@ -147,10 +147,13 @@ function makeInLower(
   const st = o.stat;
   const error = fd >= 0 ? st.of(fd) : st.at(dir, cname);
   if (error) return error;
+  // Somebody outside has replaced it already: the kernel would take another type for a broken answer (EIO).
+  if ((st.mode & S_IFMT) !== type) return ESTALE;
   const node = o.table.adopt(st);
   node.addLink(parent, name);
   o.table.noteBorn(node);
   if (fd >= 0) o.descriptors.set(node, fd, WRITE_FD);
+  o.settle(parent);
   o.present(node, st);
   return replyEntry(o, parent, node, st, reply);
 }
@@ -197,6 +200,7 @@ function restoreDirectory(
   node.kids = new Map(hidden);
   parent.kids!.delete(name);
   node.addLink(parent, name);
+  o.settle(node);
   error = o.statNode(node, st);
   return error || replyEntry(o, parent, node, st, reply);
 }

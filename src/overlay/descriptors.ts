@@ -33,6 +33,8 @@ export class Descriptors {
   private readonly writable = new Set<Node>();
   private readonly limit: number;
   private readonly stat = new Stat();
+  /** Called before a descriptor that may write to a lower file is closed. */
+  closing: (node: Node) => void = () => {};
   /** Open now. */
   count = 0;
 
@@ -43,8 +45,7 @@ export class Descriptors {
   /** Gives the node this descriptor, in place of the one it may have had. */
   set(node: Node, fd: number, kind: number): void {
     if (node.fd >= 0) {
-      close(node.fd);
-      this.count--;
+      this.close(node);
     } else {
       node.fdIndex = this.queue.push(node) - 1;
     }
@@ -58,12 +59,17 @@ export class Descriptors {
 
   release(node: Node): void {
     if (node.fd < 0) return;
-    close(node.fd);
-    this.count--;
+    this.close(node);
     node.fd = -1;
     node.fdKind = NO_FD;
     this.writable.delete(node);
     this.leaveQueue(node);
+  }
+
+  private close(node: Node): void {
+    if (node.fdKind === WRITE_FD && !node.inUpper) this.closing(node);
+    close(node.fd);
+    this.count--;
   }
 
   /** The last one of the queue takes its place. */

@@ -95,6 +95,8 @@ function linkInLower(
     );
   }
   if (result < 0) return errno() === EEXIST ? ESTALE : errno();
+  o.settle(parent);
+  o.settle(node);
   node.addLink(parent, name);
   return 0;
 }

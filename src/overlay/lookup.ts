@@ -1,6 +1,7 @@
 /** From a name in a directory of the view to its node. */
 import type { Reply, Validity } from '../fuse/reply.ts';
 import { scratchCstring } from '../sys/bytes.ts';
+import { S_IFLNK } from '../sys/constants.ts';
 import { ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE } from '../sys/errno.ts';
 import type { Stat } from '../sys/stat.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -42,7 +43,7 @@ export function findChild(o: Overlay, parent: Node, name: string, st: Stat): Nod
 }
 
 /** Makes the lower file that `st` describes known under this name, in place of what was. */
-function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: Node | undefined): Node {
+export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: Node | undefined): Node {
   if (before) loseName(o, before, parent, name);
   const known = o.table.find(st);
   const node = known ?? o.table.adopt(st);
@@ -102,20 +103,36 @@ export function replyEntry(o: Overlay, parent: Node, node: Node, st: Stat, reply
   return 0;
 }
 
+/** A file that is replaced again and again is caught in between some time. */
+const TRIES = 20;
+
+/**
+ * As findChild, with the attributes in `o.stat`. Who looks a file up is about to open it, and will not say so (no_open),
+ * and who looks a symlink up is about to read it: should it be replaced or removed outside meanwhile, the one that was looked up is still to be had by its descriptor.
+ */
+function findOpened(o: Overlay, parent: Node, name: string): Node | number {
+  for (let tries = 1; ; tries++) {
+    const found = findChild(o, parent, name, o.stat);
+    if (typeof found === 'number' || found.inUpper) return found;
+    if (!found.isRegular && found.type !== S_IFLNK) return found;
+    const fd = o.pathFd(found);
+    const replaced = fd === -ESTALE || fd === -ENOENT;
+    if (!replaced || tries === TRIES) return found;
+  }
+}
+
 export function lookup(o: Overlay, parentId: number, name: string, reply: Reply): number {
   const parent = o.node(parentId);
   if (!parent) return ESTALE;
-  const found = findChild(o, parent, name, o.stat);
+  const found = findOpened(o, parent, name);
   if (found === ENOENT) {
     // The kernel may keep that there is nothing, too: where somebody would see it appear.
     if (parent.hasLower && !o.watchDirectory(parent)) return ENOENT;
+    parent.absences = true;
     reply.putEntry(0, validityOf(o, parent, null, null), null);
     return 0;
   }
   if (typeof found === 'number') return found;
-  // Who looks a file up is about to open it, and will not say so (no_open). Should it be replaced or removed outside
-  // meanwhile, the one that was looked up is still to be had.
-  if (found.isRegular && !found.inUpper) o.pathFd(found);
   return replyEntry(o, parent, found, o.stat, reply);
 }
 

@@ -97,6 +97,7 @@ export class NodeTable {
     node.lowerIno = st.ino;
     node.lowerDev = st.dev;
     node.birth = st.birth;
+    node.settledChange = st.change;
     if (st.dev === this.device) this.byInode.set(st.ino, node);
     else this.foreign.set(`${st.dev}:${st.ino}`, node);
   }

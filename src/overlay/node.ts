@@ -81,12 +81,17 @@ export class Node {
   fdUsed = false;
   /** Its place in the descriptor cache's queue. */
   fdIndex = -1;
-  /** The inotify watch on the lower directory, or -1; 0 while nobody tried. */
+  /** The inotify watch on the lower directory, or 0. */
   watch = 0;
   /** The mode that was shown last has setuid or setgid in it. */
   setid = false;
-  /** The lower's ctime (Stat.change) that the kernel was told last, or that forget's own write left. */
-  seenChange = 0;
+  /**
+   * The lower's ctime (Stat.change) up to which there is nothing to take back from the kernel: of when the node became
+   * known, of the last change of others that was told, or of forget's own last change (watch.ts).
+   */
+  settledChange = 0;
+  /** Directories: the kernel was told for a name in it that there is none, and may keep that. */
+  absences = false;
   /** When the view of a lower directory last changed without the lower changing: ms since the epoch, or 0. */
   overlayChange = 0;
   /** Requests that wait until this node is copied up. */

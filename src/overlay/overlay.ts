@@ -51,10 +51,15 @@ export type Place = 'lower' | 'upper' | 'held';
 export interface Notifier {
   /** Attributes and all cached pages of a node; of a directory, its cached listing. */
   inode(id: number): void;
-  /** The attributes alone, at once: before the request in hand is answered. */
+  /** The attributes alone. */
   attributes(id: number): void;
-  /** What a name in a directory leads to, or that it leads to nothing. */
-  entry(parent: number, name: string): void;
+  /** The attributes alone, at once: before the request in hand is answered. */
+  attributesNow(id: number): void;
+  /**
+   * What a name in a directory leads to, or that it leads to nothing. `stillSomewhere`: it led to a directory that may
+   * have another name by now, and processes in it.
+   */
+  entry(parent: number, name: string, stillSomewhere: boolean): void;
   /** Sends what was said since the last time. */
   flush(): void;
 }
@@ -120,7 +125,7 @@ export class Overlay {
     kid.removeLink(this.root, name);
     this.root.overlayChange = 0;
     this.dropIdle(kid);
-    this.notifier.entry(this.root.id, name);
+    this.notifier.entry(this.root.id, name, false);
     this.notifier.inode(this.root.id);
     this.notifier.flush();
   }
@@ -288,7 +293,6 @@ export class Overlay {
 
   /** From the attributes of the layer to those of the view. */
   present(node: Node, st: Stat): void {
-    if (!node.inUpper) node.seenChange = st.change;
     node.setid = (st.mode & (S_ISUID | S_ISGID)) !== 0;
     st.ino = node.ino;
     st.gid = this.identity.shownGroup(st.gid);
@@ -321,6 +325,27 @@ export class Overlay {
       st.setMtime(sec, nsec);
       st.setCtime(sec, nsec);
     }
+  }
+
+  /**
+   * After forget itself changed a lower node: the event that follows is its own. The kernel knows of the change, since
+   * it asked for it.
+   */
+  settle(node: Node): void {
+    if (node.inUpper && !node.isDirectory) return;
+    const st = this.linkStat;
+    const fd = node.isDirectory ? this.dirFd(node) : node.fd;
+    if (fd >= 0 && st.of(fd) === 0) node.settledChange = st.change;
+  }
+
+  /** Takes a file's content back from the kernel at once if somebody outside changed it, and the event is still to come. */
+  tellOutsideChange(node: Node): void {
+    if (node.inUpper || !node.isRegular) return;
+    const st = this.linkStat;
+    if (this.statNode(node, st) !== 0 || st.change === node.settledChange) return;
+    node.settledChange = st.change;
+    this.notifier.inode(node.id);
+    this.notifier.flush();
   }
 
   /**

@@ -40,6 +40,8 @@ function unlinkInLower(o: Overlay, node: Node, parent: Node, name: string): numb
   keepOpen(o, node);
   if (unlinkat(dir, scratchCstring(name), 0) < 0) return errno();
   if (o.stat.nlink <= 1) o.table.noteGone(node);
+  else o.settle(node);
+  o.settle(parent);
   node.removeLink(parent, name);
   o.dropIdle(node);
   return 0;
@@ -84,6 +86,7 @@ export function vacate(o: Overlay, node: Node, parent: Node, name: string): numb
   const last = st.nlink <= 1;
   if (unlinkat(o.dirFd(parent), scratchCstring(name), 0) < 0) return errno();
   if (last) o.table.noteGone(node);
+  o.settle(parent);
   return 0;
 }
 
@@ -123,6 +126,7 @@ function removeLowerDirectory(o: Overlay, node: Node, parent: Node, name: string
   if (dir < 0) return -dir;
   if (node.lookups > 0) o.dirFd(node);
   if (unlinkat(dir, scratchCstring(name), AT_REMOVEDIR) < 0) return errno();
+  o.settle(parent);
   node.dropKids();
   node.removeLink(parent, name);
   o.dropIdle(node);

@@ -117,7 +117,14 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   if (replaced) forgetReplaced(o, replaced, target);
   node.removeLink(source.parent, source.name);
   node.addLink(target.parent, target.name);
+  settleRename(o, source, target);
   return 0;
+}
+
+function settleRename(o: Overlay, source: Side, target: Side): void {
+  o.settle(source.node!);
+  o.settle(source.parent);
+  if (target.parent !== source.parent) o.settle(target.parent);
 }
 
 function callRename(fromDir: number, name: string, toDir: number, newName: string, flags: number): number {
@@ -196,8 +203,9 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
   // The lower's rename would take protected files along under other names.
   if (protectedInLowerBelow(o, node, fromPath)) return EXDEV;
   const error = renameInLower(o, source, target, flags);
-  // Empty in the view, but protected files are hidden in it.
-  return error === ENOTEMPTY ? EXDEV : error;
+  // Empty in the view, but protected files are hidden in it; or somebody outside has just put something there.
+  if (error === ENOTEMPTY && target.node && isEmptyInView(o, target.node)) return EXDEV;
+  return error;
 }
 
 /** RENAME_EXCHANGE: in the lower if both are there for good, otherwise in the view. */
@@ -228,6 +236,8 @@ function exchange(o: Overlay, source: Side, target: Side): number {
     if (toDir < 0) return -toDir;
     const error = callRename(fromDir, source.name, toDir, target.name, RENAME_EXCHANGE);
     if (error) return error;
+    settleRename(o, source, target);
+    o.settle(b);
   } else {
     for (const node of [a, b]) {
       if (node.isDirectory && node.hasLower) return EXDEV;

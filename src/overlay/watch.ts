@@ -1,17 +1,17 @@
 /**
- * Changes of the lower that others make, seen by inotify, one watch a directory that the kernel knows names of.
- * Each is checked against what forget itself last saw or did, since its own writes come back as events too, and
- * what is no longer so is taken back from the kernel.
+ * Changes of the lower that others make, seen by inotify, one watch a directory that the kernel knows names of. What
+ * follows from an event is decided in outside-changes.ts. State: the watches by number, and how far a recheck is.
  *
  * A directory that cannot be watched (no watches left, a network or FUSE filesystem below) has short validity
  * instead (lookup.ts).
  */
-import { release } from 'node:os';
 import { scratchCstring } from '../sys/bytes.ts';
+import { monotonicMs } from '../sys/clock.ts';
 import {
   CIFS_SUPER_MAGIC,
   FUSE_SUPER_MAGIC,
   IN_ATTRIB,
+  IN_CLOSE_WRITE,
   IN_CREATE,
   IN_DELETE,
   IN_EXCL_UNLINK,
@@ -27,47 +27,64 @@ import {
   SMB2_SUPER_MAGIC,
   V9FS_MAGIC,
 } from '../sys/constants.ts';
-import { SysError } from '../sys/errno.ts';
+import { ENOSPC, SysError } from '../sys/errno.ts';
 import { errno, fstatfs, inotifyAddWatch, inotifyInit1, inotifyRmWatch, read } from '../sys/libc.ts';
-import { Stat } from '../sys/stat.ts';
-import { Node, Whiteout } from './node.ts';
+import { eachLowerEntry } from './listing.ts';
+import type { Node } from './node.ts';
+import { OutsideChanges } from './outside-changes.ts';
 import type { Overlay } from './overlay.ts';
 
 const MASK =
-  IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_ONLYDIR | IN_EXCL_UNLINK;
+  IN_MODIFY |
+  IN_CLOSE_WRITE |
+  IN_ATTRIB |
+  IN_MOVED_FROM |
+  IN_MOVED_TO |
+  IN_CREATE |
+  IN_DELETE |
+  IN_ONLYDIR |
+  IN_EXCL_UNLINK;
 const NAMES_CHANGED = IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE;
 /** Filesystems whose changes by other machines, or below another mount, inotify never sees. */
 const BLIND = new Set([FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB2_SUPER_MAGIC, CIFS_SUPER_MAGIC, V9FS_MAGIC]);
-/** ext4, XFS, btrfs, tmpfs: multigrain timestamps (FS_MGTIME). */
-const FINE_TIMES = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994]);
-const UNWATCHABLE = -1;
 /**
  * A window shorter than this watches nothing: taking the watches away at the end of a process costs it 8 ms. What the
- * kernel has learned by then is watched then, and asked for again.
+ * kernel has learned by then is watched then, and compared again.
  */
 const WATCH_FROM_MS = 50;
+/** After the kernel had no watch left (fs.inotify.max_user_watches), until it is asked again. */
+const FULL_MS = 1000;
+/** Requests wait no longer than this behind events. */
+const ROUND_MS = 4;
+/** Each watch that is taken away puts an event into the queue, which holds 16,384. */
+const MOST_REMOVED = 4096;
 
 export class LowerWatch {
   readonly fd: number;
   private readonly o: Overlay;
+  private readonly changes: OutsideChanges;
   private readonly byWatch = new Map<number, Node>();
   private readonly buffer = Buffer.alloc(64 << 10);
-  private readonly st = new Stat();
   private readonly blind: boolean;
-  private readonly fineTimes: boolean;
   private timer: NodeJS.Timeout | undefined;
   private begun = false;
-  /** Nodes whose attributes and pages the kernel is to drop, at the end of this round. */
-  private readonly changed = new Set<Node>();
+  private fullUntil = 0;
+  private removed = 0;
+  private draining = false;
+  private stopped = false;
+  /** What a recheck has still to look at; null while there is none. */
+  private unchecked: Iterator<Node> | null = null;
+  /** Files that forget closed for writing, until their events are read. */
+  private readonly ownCloses = new Set<Node>();
 
   constructor(o: Overlay) {
     this.o = o;
     this.fd = inotifyInit1(O_NONBLOCK | O_CLOEXEC);
     if (this.fd < 0) throw new SysError(errno(), 'watching the workspace (fs.inotify.max_user_instances)');
     const statfs = Buffer.alloc(120);
-    const known = fstatfs(o.lowerFd, statfs) === 0;
-    this.blind = !known || BLIND.has(statfs.readUInt32LE(0));
-    this.fineTimes = known && FINE_TIMES.has(statfs.readUInt32LE(0)) && kernelHasFineTimes();
+    const magic = fstatfs(o.lowerFd, statfs) === 0 ? statfs.readUInt32LE(0) : FUSE_SUPER_MAGIC;
+    this.blind = BLIND.has(magic);
+    this.changes = new OutsideChanges(o, magic);
   }
 
   /**
@@ -81,12 +98,12 @@ export class LowerWatch {
   /** Watches the lower directory of a node, if it is not watched yet. False: it cannot be. */
   add(node: Node): boolean {
     if (node.watch > 0) return true;
-    if (node.watch === UNWATCHABLE || this.blind || !this.begun) return false;
+    if (this.blind || !this.begun || monotonicMs() < this.fullUntil) return false;
     const dir = this.o.dirFd(node);
     if (dir < 0) return false;
     const watch = inotifyAddWatch(this.fd, scratchCstring(`/proc/self/fd/${dir}`), MASK);
     if (watch < 0) {
-      node.watch = UNWATCHABLE;
+      if (errno() === ENOSPC) this.fullUntil = monotonicMs() + FULL_MS;
       return false;
     }
     // One inode has one watch: a directory that came back as another node brings its old one along.
@@ -97,14 +114,8 @@ export class LowerWatch {
     return true;
   }
 
-  private begin(): void {
-    this.begun = true;
-    for (const node of this.o.table.all()) if (node.isDirectory && node.hasLower) this.add(node);
-    this.everythingChanged();
-    this.tell();
-  }
-
   stop(): void {
+    this.stopped = true;
     clearTimeout(this.timer);
   }
 
@@ -114,31 +125,46 @@ export class LowerWatch {
     this.byWatch.delete(node.watch);
     inotifyRmWatch(this.fd, node.watch);
     node.watch = 0;
+    if (++this.removed >= MOST_REMOVED) this.drain();
   }
 
-  /** Reads all events there are, and sends what follows from them in one go. */
+  /** A descriptor with which forget could write to the node's lower file is about to be closed. */
+  closing(node: Node): void {
+    // Nothing tells of it where nobody watches, or where the name is gone.
+    if (node.link && node.link.parent.watch > 0) this.ownCloses.add(node);
+  }
+
+  /** Reads the events there are, for a while, and sends what follows from them in one go. */
   drain(): void {
-    for (;;) {
+    if (this.draining) return;
+    this.draining = true;
+    const until = monotonicMs() + ROUND_MS;
+    do {
       const n = read(this.fd, this.buffer, this.buffer.length);
-      if (n <= 0) break;
-      for (let at = 0; at < n; ) {
-        const length = this.buffer.readUInt32LE(at + 12);
-        this.event(
-          this.buffer.readInt32LE(at),
-          this.buffer.readUInt32LE(at + 4),
-          this.nameAt(at + 16, length),
-        );
-        at += 16 + length;
+      if (n <= 0) {
+        this.ownCloses.clear();
+        this.removed = 0;
+        break;
       }
-    }
-    this.tell();
+      this.events(n);
+    } while (monotonicMs() < until);
+    this.changes.tell();
+    this.draining = false;
   }
 
-  private tell(): void {
-    const { notifier } = this.o;
-    for (const node of this.changed) notifier.inode(node.id);
-    this.changed.clear();
-    notifier.flush();
+  private begin(): void {
+    this.begun = true;
+    for (const node of this.o.table.all()) if (node.isDirectory && node.hasLower) this.add(node);
+    this.recheck();
+  }
+
+  private events(length: number): void {
+    const { buffer } = this;
+    for (let at = 0; at < length; ) {
+      const nameLength = buffer.readUInt32LE(at + 12);
+      this.event(buffer.readInt32LE(at), buffer.readUInt32LE(at + 4), this.nameAt(at + 16, nameLength));
+      at += 16 + nameLength;
+    }
   }
 
   private nameAt(start: number, length: number): string {
@@ -149,7 +175,7 @@ export class LowerWatch {
 
   private event(watch: number, mask: number, name: string): void {
     if (mask & IN_Q_OVERFLOW) {
-      this.everythingChanged();
+      this.recheck();
       return;
     }
     const dir = this.byWatch.get(watch);
@@ -157,54 +183,54 @@ export class LowerWatch {
     if (mask & IN_IGNORED) {
       this.byWatch.delete(watch);
       dir.watch = 0;
-      return;
-    }
-    if (name === '') this.changed.add(dir);
-    else if (mask & NAMES_CHANGED) this.nameChanged(dir, name);
-    else this.contentChanged(dir, name);
+    } else if (name === '') this.changes.directory(dir);
+    else if (mask & NAMES_CHANGED) this.changes.name(dir, name);
+    else this.changes.content(dir, name, (mask & IN_CLOSE_WRITE) !== 0 && !this.isOwnClose(dir, name));
   }
 
   /**
-   * A name was made, removed or replaced. If it leads where forget says it does, that was forget itself, or it is
-   * the same again.
+   * Who wrote through a shared mapping causes no event before the file is closed, and changed the ctime perhaps long
+   * before the bytes: such a close counts as a change, whatever the ctime says.
    */
-  private nameChanged(dir: Node, name: string): void {
-    const { o, st } = this;
-    const kid = dir.kid(name);
-    if (kid instanceof Whiteout || kid?.inUpper) return; // the lower does not show here
-    const exists = o.lowerHas(dir, name, st);
-    if (kid && exists && o.table.isSame(kid, st)) return;
-    // The kernel may hold that there is no such name; where it is gone it may hold that there is one, in a name of
-    // its own or in a listing.
-    if (kid || exists) o.notifier.entry(dir.id, name);
-    this.changed.add(dir);
-  }
-
-  private contentChanged(dir: Node, name: string): void {
-    const { o, st } = this;
+  private isOwnClose(dir: Node, name: string): boolean {
     const node = dir.kid(name);
-    if (!(node instanceof Node) || node.inUpper || node.lookups === 0) return;
-    if (!o.lowerHas(dir, name, st) || !o.table.isSame(node, st)) return;
-    if (this.fineTimes && node.seenChange === st.change) return;
-    node.seenChange = st.change;
-    this.changed.add(node);
+    return this.ownCloses.delete(node as Node);
   }
 
-  /** The kernel's queue overflowed, and nobody knows what was lost. */
-  private everythingChanged(): void {
-    for (const node of this.o.table.all()) {
-      if (node.inUpper && !node.hasLower) continue;
-      for (const { parent, name } of node.links()) this.o.notifier.entry(parent.id, name);
-      this.changed.add(node);
+  /**
+   * Nobody knows what has changed: the kernel's queue overflowed, or watches began only now. All that is known is
+   * compared with the lower, in slices between requests.
+   */
+  private recheck(): void {
+    const running = this.unchecked !== null;
+    this.unchecked = this.o.table.all();
+    if (!running) setImmediate(() => this.recheckSome());
+  }
+
+  private recheckSome(): void {
+    if (this.stopped) return;
+    const until = monotonicMs() + ROUND_MS;
+    do {
+      const { value: node, done } = this.unchecked!.next();
+      if (done) this.unchecked = null;
+      else this.recheckNode(node);
+    } while (this.unchecked && monotonicMs() < until);
+    this.changes.tell();
+    if (this.unchecked) setImmediate(() => this.recheckSome());
+  }
+
+  private recheckNode(node: Node): void {
+    const { o, changes } = this;
+    for (const { parent, name } of [...node.links()]) {
+      changes.name(parent, name);
+      changes.content(parent, name, false);
     }
+    if (!node.isDirectory || !node.hasLower) return;
+    changes.directory(node);
+    if (!node.absences) return;
+    // Names that the kernel may hold to be absent.
+    eachLowerEntry(o, node, (name) => {
+      if (!node.kid(name)) changes.name(node, name);
+    });
   }
-}
-
-/**
- * From 6.13 on the kernel gives a file a new ctime for each change that comes after somebody looked at the last
- * one. Before, all changes within a tick of 1-10 ms share one, and equal ctimes prove nothing.
- */
-function kernelHasFineTimes(): boolean {
-  const [major, minor] = release().split('.').map(Number) as [number, number];
-  return major > 6 || (major === 6 && minor >= 13);
 }

@@ -74,7 +74,9 @@ export function setxattr(
   const path = magicPath(o, node);
   if (typeof path === 'number') return path;
   const set = node.inUpper ? lsetxattr : sysSet;
-  return set(path, cstring(name), data, data.length, flags) < 0 ? errno() : 0;
+  if (set(path, cstring(name), data, data.length, flags) < 0) return errno();
+  o.settle(node);
+  return 0;
 }
 
 export function removexattr(o: Overlay, id: number, name: string, pid: number): number {
@@ -85,13 +87,17 @@ export function removexattr(o: Overlay, id: number, name: string, pid: number): 
   const path = magicPath(o, node);
   if (typeof path === 'number') return path;
   const remove = node.inUpper ? lremovexattr : sysRemove;
-  return remove(path, cstring(name)) < 0 ? errno() : 0;
+  if (remove(path, cstring(name)) < 0) return errno();
+  o.settle(node);
+  return 0;
 }
 
 function prepare(o: Overlay, node: Node, pid: number): number {
   const outcome = prepareChange(o, node);
-  if (outcome === 0 && node.inUpper && !node.held) o.ledger.note(o.pathOf(node), pid).changed = true;
-  return outcome;
+  if (outcome) return outcome;
+  o.tellOutsideChange(node);
+  if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), pid).changed = true;
+  return 0;
 }
 
 /**

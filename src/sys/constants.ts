@@ -21,6 +21,8 @@ export const O_CLOEXEC = 0o2000000;
 export const O_PATH = 0o10000000;
 export const O_TMPFILE = 0o20000000 | O_DIRECTORY;
 
+export const F_DUPFD_CLOEXEC = 1030;
+
 export const AT_FDCWD = -100;
 export const AT_SYMLINK_NOFOLLOW = 0x100;
 export const AT_REMOVEDIR = 0x200;
@@ -48,10 +50,9 @@ export const SEEK_HOLE = 4;
 export const UTIME_NOW = 0x3fffffff;
 export const UTIME_OMIT = 0x3ffffffe;
 
-/** pwritev2(2): append at the file's real end, whatever the offset says. */
-/** fcntl(2). */
-export const F_DUPFD_CLOEXEC = 1030;
+/** preadv2(2): only what is to be had without waiting; EAGAIN where that is nothing. */
 export const RWF_NOWAIT = 0x8;
+/** pwritev2(2): append at the file's real end, whatever the offset says. */
 export const RWF_APPEND = 0x10;
 
 export const POLLIN = 1;
@@ -80,6 +81,7 @@ export const FSCONFIG_CMD_CREATE = 6;
 
 export const IN_MODIFY = 0x2;
 export const IN_ATTRIB = 0x4;
+export const IN_CLOSE_WRITE = 0x8;
 export const IN_MOVED_FROM = 0x40;
 export const IN_MOVED_TO = 0x80;
 export const IN_CREATE = 0x100;

@@ -32,6 +32,7 @@ export function account(
     leftovers: [],
     tracked: window.tracked.paths.map(displayName),
     requests: state.requests,
+    notifications: state.notifications,
     defects,
     ...own,
   };

@@ -32,6 +32,8 @@ export interface WindowStatus {
   upper: { used: number; limit: number; noswap: boolean };
   /** Requests served, by opcode name. */
   requests: Record<string, number>;
+  /** Messages that took something back from the kernel, because others changed it. */
+  notifications: number;
   memory: { rss: number; nodes: number; descriptors: number };
   user: 'root' | 'user';
   namespace: 'own' | 'shared';

@@ -35,6 +35,8 @@ export interface WindowReport {
   tracked: string[];
   /** FUSE requests by opcode. */
   requests: Record<string, number>;
+  /** Messages that took something back from the kernel, because others changed it. */
+  notifications: number;
   /** Defects of forget itself; please report them. */
   defects: string[];
 }

@@ -12,7 +12,7 @@ import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
 import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
 import { write } from '../sys/libc.ts';
-import { inPool } from '../sys/pool.ts';
+import { ThreadedWrites } from '../sys/threaded-writes.ts';
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -22,12 +22,11 @@ export interface WindowState {
   errors: WindowError[];
   upper: { used: number; limit: number; noswap: boolean };
   requests: Record<string, number>;
+  /** Messages that took something back from the kernel, because others changed it. */
+  notifications: number;
   nodes: number;
   descriptors: number;
 }
-
-/** Notifications being written at once: one may wait for a directory that a process is busy in. */
-const MOST_WRITES = 2;
 
 /** When so many nodes are gone, and it is quiet, their memory is given back: a collection of what is left takes 10-20 ms. */
 const WORTH_COLLECTING = 20_000;
@@ -41,9 +40,8 @@ export class Server {
   private readonly overlay: Overlay;
   private readonly engine: Engine;
   private readonly watch: LowerWatch;
-  private readonly device: number;
-  private readonly notifications: Uint8Array[] = [];
-  private writes = 0;
+  private readonly notifier: KernelNotifier;
+  private readonly notifications: ThreadedWrites;
   private settled = false;
   private idleTimer: NodeJS.Timeout | undefined;
   /** How many nodes there were at the most since memory was last given back. */
@@ -56,7 +54,6 @@ export class Server {
     this.ended = new Promise((resolve) => {
       nowEnded = resolve;
     });
-    this.device = device;
     this.overlay = new Overlay(options);
     const { overlay } = this;
     overlay.ledger.ignored = new Set(unreported);
@@ -65,18 +62,25 @@ export class Server {
         const detail = error instanceof Error ? (error.stack ?? error.message) : String(error ?? '');
         this.defects.push(detail ? `${message}: ${detail}` : message);
       },
-      ended: nowEnded,
+      ended: () => {
+        this.notifier.end();
+        this.notifications.end();
+        nowEnded();
+      },
     });
     overlay.engine = this.engine;
-    overlay.notifier = new KernelNotifier(
-      (messages) => this.notify(messages),
+    this.notifications = new ThreadedWrites(device);
+    this.notifier = new KernelNotifier(
+      (messages) => this.notifications.write(messages),
       (message) => write(device, message, message.length),
     );
+    overlay.notifier = this.notifier;
     this.watch = new LowerWatch(overlay);
     const { watch } = this;
     this.engine.watch({ fd: watch.fd, ready: () => watch.drain() });
     overlay.watchDirectory = (node) => watch.add(node);
     overlay.unwatchDirectory = (node) => watch.remove(node);
+    overlay.descriptors.closing = (node) => watch.closing(node);
     this.engine.afterRequest = () => overlay.descriptors.makeRoom();
     this.engine.idle = () => this.idle();
   }
@@ -95,6 +99,7 @@ export class Server {
       errors: ledger.errorList(),
       upper: { ...upper.usage(), noswap: upper.noswap },
       requests: this.engine.requestCounts(),
+      notifications: this.notifier.sent,
       nodes: table.size,
       descriptors: descriptors.count,
     };
@@ -144,22 +149,5 @@ export class Server {
       collectGarbage();
     }, QUIET_MS);
     this.quietTimer.unref();
-  }
-
-  private notify(messages: Uint8Array[]): void {
-    this.notifications.push(...messages);
-    while (this.writes < MOST_WRITES && this.notifications.length > 0) this.writeNext();
-  }
-
-  private writeNext(): void {
-    const next = this.notifications.shift();
-    if (!next) return;
-    this.writes++;
-    // Refusals are in order: the kernel does not know the name or the node any more.
-    const message = Buffer.from(next.buffer, next.byteOffset, next.length);
-    inPool(write, [this.device, message, message.length], () => {
-      this.writes--;
-      this.writeNext();
-    });
   }
 }

@@ -12,6 +12,7 @@ const example: Required<WindowStatus> = {
   caught: { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 },
   upper: { used: 0, limit: 0, noswap: false },
   requests: {},
+  notifications: 0,
   memory: { rss: 0, nodes: 0, descriptors: 0 },
   user: 'root',
   namespace: 'own',

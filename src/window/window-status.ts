@@ -15,6 +15,7 @@ export function statusOf(
     caught: state.caught,
     upper: state.upper,
     requests: state.requests,
+    notifications: state.notifications,
     memory: { rss: process.memoryUsage.rss(), nodes: state.nodes, descriptors: state.descriptors },
     user: process.getuid!() === 0 ? 'root' : 'user',
   };

@@ -28,11 +28,15 @@ export interface TreeEntry {
 
 export type Tree = Map<string, TreeEntry>;
 
-const program = fileURLToPath(new URL('./snapshot.py', import.meta.url));
+export const snapshotProgram = fileURLToPath(new URL('./snapshot.py', import.meta.url));
 
 /** Reads a whole tree; '' is its top. */
 export function snapshot(top: string): Tree {
-  const text = execFileSync('python3', [program, top], { encoding: 'latin1', maxBuffer: 1 << 28 });
+  return treeOf(execFileSync('python3', [snapshotProgram, top], { encoding: 'latin1', maxBuffer: 1 << 28 }));
+}
+
+/** What the program prints (its path is `snapshotProgram`), where a test has another process run it. */
+export function treeOf(text: string): Tree {
   const entries = JSON.parse(text) as TreeEntry[];
   return new Map(entries.map((entry) => [entry.path, entry]));
 }

@@ -35,6 +35,7 @@ function statusOf(id: string): WindowStatus {
     caught: { written: 1, created: 2, deleted: 3, renamed: 4, bytes: 5 },
     upper: { used: 6, limit: 7, noswap: true },
     requests: { LOOKUP: 8 },
+    notifications: 12,
     memory: { rss: 9, nodes: 10, descriptors: 11 },
     user: 'root',
     namespace: 'own',
