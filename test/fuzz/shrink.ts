@@ -23,8 +23,9 @@ export async function shrink(sequence: Sequence, finding: Finding, runs = MAX_RU
   const attempt = async (operations: readonly Operation[]): Promise<boolean> => {
     left--;
     const smaller = { ...sequence, operations };
-    const found = await runSequence(smaller);
-    if (kind(found) !== wanted) return false;
+    // A run that could not be made is another matter than the one that is looked for.
+    const found = await runSequence(smaller).catch(() => undefined);
+    if (!found || kind(found) !== wanted) return false;
     best = { sequence: { ...smaller, operations: operations.slice(0, found.performed) }, finding: found };
     return true;
   };
