@@ -97,3 +97,6 @@ export const NFS_SUPER_MAGIC = 0x6969;
 export const SMB2_SUPER_MAGIC = 0xfe534d42;
 export const CIFS_SUPER_MAGIC = 0xff534d42;
 export const V9FS_MAGIC = 0x01021997;
+
+export const XATTR_CREATE = 1;
+export const XATTR_REPLACE = 2;
