@@ -196,6 +196,7 @@ function restoreDirectory(
   fchmodat(dir, scratchCstring(name), mode & 0o7777 & ~caller.umask, 0);
   node.kids = new Map(hidden);
   parent.kids!.delete(name);
+  parent.hiddenSubdirectories?.delete(name);
   node.addLink(parent, name);
   error = o.statNode(node, st);
   return error || replyEntry(o, parent, node, st, reply);

@@ -303,7 +303,8 @@ export class Overlay {
       const dir = node.inUpper ? this.dirFd(node) : -1;
       if (dir >= 0 && lower.of(dir) === 0) st.nlink = lower.nlink;
       // Some filesystems do not count subdirectories, and say 1.
-      if (st.nlink > 1) st.nlink += node.upperSubdirectories;
+      const hidden = node.hiddenSubdirectories?.size ?? 0;
+      if (st.nlink > 1) st.nlink = Math.max(2, st.nlink - hidden + node.upperSubdirectories);
     }
   }
 
@@ -312,7 +313,8 @@ export class Overlay {
     const nsec = Math.round((node.overlayChange - sec * 1000) * 1e6);
     if (sec > st.mtimeSec || (sec === st.mtimeSec && nsec > st.mtimeNsec)) {
       st.setMtime(sec, nsec);
-      st.setCtime(sec, nsec);
+      // A chmod or chown of the lower directory since then moved its ctime alone.
+      if (sec > st.ctimeSec || (sec === st.ctimeSec && nsec > st.ctimeNsec)) st.setCtime(sec, nsec);
     }
   }
 
