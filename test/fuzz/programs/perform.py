@@ -310,7 +310,9 @@ class Worker:
         return os.pwrite(self.fd(op["slot"]), data_of(op, op["size"]), op["offset"])
 
     def do_read(self, op):
-        return shown(os.read(self.fd(op["slot"]), 1000))
+        fd = self.fd(op["slot"])
+        # EINVAL where the directory's own offset is near the end of numbers, EISDIR elsewhere.
+        return "directory" if stat.S_ISDIR(os.fstat(fd).st_mode) else shown(os.read(fd, 1000))
 
     def do_pread(self, op):
         return shown(os.pread(self.fd(op["slot"]), op["size"], op["offset"]))

@@ -72,11 +72,11 @@ class Lower:
         self.born, self.written = set(), {}
         self.secrets, self.originals = set(), set()
 
-    def catch(self, ino):
+    def catch(self, ino, leaves):
+        """leaves: it was renamed by its only name. What was born in the window then leaves the lower, bytes and all."""
         if ino not in self.caught:
             self.caught.add(ino)
-            # What was born in the window leaves the lower with all that was written to it.
-            if ino in self.born:
+            if leaves and ino in self.born:
                 self.secrets |= self.written.get(ino, set())
 
     def fresh(self, ino, path):
@@ -84,7 +84,7 @@ class Lower:
         self.born.add(ino)
         self.written[ino] = set()
         if path is not None and names.is_protected(path):
-            self.catch(ino)
+            self.catch(ino, False)
 
     def note(self, op, answer):
         """After an operation that succeeded on both sides."""
@@ -113,12 +113,12 @@ class Lower:
                 self.originals = {target + path[len(source):] if path.startswith(source + "/") else path
                                   for path in self.originals}
             return
-        pairs = [(moved[0], source, target)]
+        pairs = [(moved[0], after[to][0]["nlink"], source, target)]
         if op["do"] == "rename" and op["flags"] == 2 and after[place][1]:
-            pairs.append((after[place][1][0], target, source))
-        for ino, one, other in pairs:
+            pairs.append((after[place][1][0], after[place][0]["nlink"], target, source))
+        for ino, links, one, other in pairs:
             if any(path is not None and names.is_protected(path) for path in (one, other)):
-                self.catch(ino)
+                self.catch(ino, op["do"] == "rename" and links == 1)
             if ino in self.caught:
                 self.originals |= {path for path in (one, other) if path is not None and not names.is_protected(path)}
 
