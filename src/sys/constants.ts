@@ -100,3 +100,7 @@ export const V9FS_MAGIC = 0x01021997;
 
 export const XATTR_CREATE = 1;
 export const XATTR_REPLACE = 2;
+
+export const FALLOC_FL_KEEP_SIZE = 1;
+export const FALLOC_FL_PUNCH_HOLE = 2;
+export const FALLOC_FL_ZERO_RANGE = 16;

@@ -289,3 +289,16 @@ tried(os.setxattr, 'user.none', b'', os.XATTR_REPLACE)
 print(os.stat('memory/old.md').st_ctime_ns == before)`),
   prints: 'ENODATA\nEEXIST\nENODATA\nTrue\n',
 });
+
+sameAsPlain(
+  'a range of a protected file is zeroed, and the file grows by it',
+  python(`
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def zero(path, mode, at, length):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+    result = libc.fallocate(fd, mode, ctypes.c_long(at), ctypes.c_long(length))
+    print(path, result, os.fstat(fd).st_size, os.pread(fd, 40, 0))
+for path in ['memory/old.md', 'src/main.py', 'memory/new', 'src/new']:
+    zero(path, 16, 3, 10); zero(path, 16, 5, 5000); zero(path, 17, 100, 10000)`),
+);

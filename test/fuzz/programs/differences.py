@@ -7,8 +7,6 @@ import stat
 
 import names
 
-ZERO_RANGE = 16
-
 
 def is_directory(look):
     return look[1] is not None and stat.S_ISDIR(int(look[0]["mode"], 8))
@@ -27,12 +25,7 @@ def directory_changes_class(op, answer, sides, before):
     return False
 
 
-def zero_range_in_ram(op, answer, sides, before):
-    """tmpfs knows no FALLOC_FL_ZERO_RANGE (mm/shmem.c), and the upper is one."""
-    return op["do"] == "fallocate" and op["mode"] & ZERO_RANGE and answer == "ENOTSUP"
-
-
-RULES = (directory_changes_class, zero_range_in_ram)
+RULES = (directory_changes_class,)
 
 
 def documented(op, answer, sides, protected_before):

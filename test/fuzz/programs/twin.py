@@ -151,7 +151,7 @@ class Twin:
         result = mount["result"]
         entry = {"op": op, "mount": result}
         self.log.append(entry)
-        if result in ("EXDEV", "ENOTSUP"):
+        if result == "EXDEV":
             rule = documented(op, result, self.sides(op), self.protected_before)
             if rule is not None:
                 self.excused[rule] = self.excused.get(rule, 0) + 1
