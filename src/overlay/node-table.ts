@@ -22,6 +22,8 @@ export class NodeTable {
   private readonly born = new Map<number, number>();
   /** Inode numbers that nodes of the upper brought from the lower, where they are free for others by now. */
   private readonly takenAlong = new Set<number>();
+  /** Of lower files with several names: those that the view does not show, by inode, with its birth. */
+  private readonly hiddenNames = new Map<number, { birth: number; names: Set<string> }>();
   private nextId = ROOT_ID + 1;
   private readonly device: number;
 
@@ -106,6 +108,21 @@ export class NodeTable {
     node.born = false;
     if (node.inUpper && node.ino === node.lowerIno) this.takenAlong.add(node.ino);
     if (node.lowerDev === this.device) this.born.delete(node.lowerIno);
+  }
+
+  /** The lower file that the record describes is not shown under this name any more. */
+  noteHidden(st: Stat, parent: Node, name: string): void {
+    if (st.nlink < 2 || st.dev !== this.device) return;
+    let known = this.hiddenNames.get(st.ino);
+    if (known?.birth !== st.birth) known = { birth: st.birth, names: new Set() };
+    this.hiddenNames.set(st.ino, known);
+    known.names.add(`${parent.id}/${name}`);
+  }
+
+  /** How many names the view shows of a lower file, which the record describes. */
+  shownNames(st: Stat): number {
+    const hidden = st.dev === this.device ? this.hiddenNames.get(st.ino) : undefined;
+    return hidden?.birth === st.birth ? Math.max(1, st.nlink - hidden.names.size) : st.nlink;
   }
 
   /** Makes the lower inode of the record the one that this node stands for. */

@@ -283,6 +283,7 @@ export class Overlay {
   present(node: Node, st: Stat): void {
     if (!node.inUpper) node.seenChange = st.change;
     node.setid = (st.mode & (S_ISUID | S_ISGID)) !== 0;
+    if (!node.inUpper && st.nlink > 1 && !node.isDirectory) st.nlink = this.table.shownNames(st);
     st.ino = node.ino;
     st.gid = this.identity.shownGroup(st.gid);
     if (node.isDirectory) {

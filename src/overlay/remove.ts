@@ -80,7 +80,7 @@ export function hidesLower(o: Overlay, parent: Node, name: string): boolean {
   if ((st.mode & S_IFMT) === S_IFDIR) {
     parent.hiddenSubdirectories ??= new Set();
     parent.hiddenSubdirectories.add(name);
-  }
+  } else o.table.noteHidden(st, parent, name);
   return true;
 }
 

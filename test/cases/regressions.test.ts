@@ -147,8 +147,11 @@ inWindow('link counts are those of the view', {
 import os
 fd = os.open('memory/old.md', os.O_RDONLY); os.unlink('memory/old.md'); print(os.fstat(fd).st_nlink)
 before = os.stat('memory').st_nlink; os.mkdir('memory/sub'); print(os.stat('memory').st_nlink - before)
-os.rmdir('memory/sub'); print(os.stat('memory').st_nlink - before)`),
-  prints: '0\n1\n0\n',
+os.rmdir('memory/sub'); print(os.stat('memory').st_nlink - before)
+print(os.stat('memory/people/ada.md').st_nlink); os.unlink('memory/people/ada.md')
+print(os.stat('memory/people/ada-again.md').st_nlink)
+os.rename('memory/empty.md', 'src/lib/util.py'); print(os.stat('src/lib/util-again.py').st_nlink)`),
+  prints: '0\n1\n0\n2\n1\n1\n',
 });
 
 /** Waits for a file that the program inside makes; fails with what it printed if it ends without. */

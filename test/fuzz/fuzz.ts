@@ -39,7 +39,7 @@ export interface Outcome {
   performed: number;
   /** How often each documented difference came up. */
   excused: Record<string, number>;
-  /** Milliseconds until each outside operation was seen inside. */
+  /** Milliseconds until each outside operation on a file with one name was seen inside. */
   settled: number[];
   log: LogEntry[];
   /** Paths whose files must not be in the lower. */

@@ -44,8 +44,11 @@ export function judgeLower(
   const lower = snapshot(lowerTop);
   const plain = snapshot(plainTop);
   if (mode === 'protected') {
-    // Nothing below may have changed, not even a directory's time.
-    return identityDifferences(before, lower).map((line) => `the lower changed: ${line}`);
+    // Nothing below may have changed, not even a directory's time. The top is not protected itself.
+    const below = (path: string) => path !== '';
+    return identityDifferences(part(before, below), part(lower, below)).map(
+      (line) => `the lower changed: ${line}`,
+    );
   }
   const protectedPart = identityDifferences(
     part(before, isProtectedByDefault),

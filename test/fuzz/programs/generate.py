@@ -134,6 +134,8 @@ class Generator:
 
     def with_symlink(self, worker):
         targets = ["a", "../src/a", "x", "d1", "nowhere/x", "sub/w"]
+        if self.mode == "protected":
+            targets = ["x.jsonl", "DELIVERABLES.md", "nowhere/x"]
         return {"place": self.place(worker), "target": self.pick(targets)}
 
     def with_mkfifo(self, worker):

@@ -66,11 +66,12 @@ def populate(top, mode):
     for at, path in enumerate(files):
         with open(path, "wb") as f:
             f.write(b"old %d\n" % at * (at * at * 40 + 1))
-    with open(BIG, "wb") as f:
-        for at in range(0, BIG_SIZE, 1 << 20):
-            f.seek(at)
-            f.write(b"big %d\n" % at * 1000)
-        f.truncate(BIG_SIZE)
+    if BIG in POOLS[mode]:
+        with open(BIG, "wb") as f:
+            for at in range(0, BIG_SIZE, 1 << 20):
+                f.seek(at)
+                f.write(b"big %d\n" % at * 1000)
+            f.truncate(BIG_SIZE)
     os.link("memory/a", "memory/b")
     os.link("src/b", "src/d1/y")
     os.symlink("a", "src/c")
