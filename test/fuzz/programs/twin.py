@@ -68,7 +68,8 @@ class Listing:
 class Lower:
     """Which files (by the plain side's inode numbers) must stay out of the lower, and which names it may keep besides."""
 
-    def __init__(self, tree):
+    def __init__(self, read_tree):
+        self.read_tree, tree = read_tree, read_tree()
         self.caught = {e["ino"] for path, e in tree.items() if names.is_protected(path) and not e["mode"].startswith("0o4")}
         self.born, self.written = set(), {}
         self.secrets, self.originals = set(), set()
@@ -120,6 +121,9 @@ class Lower:
         for ino, links, one, other in pairs:
             if any(path is not None and names.is_protected(path) for path in (one, other)):
                 self.catch(ino, op["do"] == "rename" and links == 1)
+                if links > 1:
+                    # A file has all its names in one layer: the lower keeps its further ones too.
+                    self.originals |= {path for path, e in self.read_tree().items() if e["ino"] == ino}
             if ino in self.caught:
                 self.originals |= {path for path in (one, other) if path is not None and not names.is_protected(path)}
 
@@ -138,9 +142,11 @@ class Twin:
             channel.connect(run["outside"])
             self.outside = Peer(channel, "outside")
         self.listings, self.excused, self.settled = {}, {}, []
-        first = self.readers[0].ask({"do": "tree"})["result"]
-        self.protected_before = [path for path in first if names.is_protected(path) and not path.startswith("memory")]
-        self.lower = Lower(first)
+        def plain_tree():
+            return self.readers[0].ask({"do": "tree"})["result"]
+
+        self.protected_before = [path for path in plain_tree() if names.is_protected(path) and not path.startswith("memory")]
+        self.lower = Lower(plain_tree)
         self.log = []
 
     def step(self, op):
