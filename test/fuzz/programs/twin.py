@@ -204,7 +204,8 @@ class Twin:
             if None in (theirs, ours, before, was) or is_fifo(plain["after"][subject]):
                 continue
             changes = [[a != b for a, b in zip(*pair)] for pair in ((before, ours), (was, theirs))]
-            if changes[0] != changes[1]:
+            another_file = changes[0][0] and changes[1][0]  # whose times are not those of the one before
+            if changes[0] != changes[1] and not another_file:
                 return {"what": f"changes of ino, mtime, ctime of {subject}", "mount": changes[0], "plain": changes[1]}
         return None
 
