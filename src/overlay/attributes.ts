@@ -84,7 +84,8 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
   // The answer makes the kernel's times new, and with them it would take what it has of an older content for new too.
   o.tellOutsideChange(node);
   if (args.valid & Fattr.SIZE) error = truncate(o, node, args);
-  if (!error && args.valid & (Fattr.UID | Fattr.GID)) error = chown(o, node, args);
+  // Nothing at all is what the kernel makes of a chown to -1 and -1, which moves the ctime and takes setuid away.
+  if (!error && (args.valid === 0 || args.valid & (Fattr.UID | Fattr.GID))) error = chown(o, node, args);
   if (!error && args.valid & Fattr.MODE) {
     // Whoever has the file open goes on writing it, which the new mode may bar this server from.
     if (node.isRegular && !(args.mode & 0o200)) o.fileFd(node, true);

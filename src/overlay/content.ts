@@ -3,8 +3,14 @@ import { WRITE_CACHE, WRITE_KILL_SUIDGID } from '../fuse/abi.ts';
 import type { Caller } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
 import { monotonicMs } from '../sys/clock.ts';
-import { O_APPEND, RWF_APPEND } from '../sys/constants.ts';
-import { EINVAL, ENOSPC, ESTALE, errnoName } from '../sys/errno.ts';
+import {
+  FALLOC_FL_KEEP_SIZE,
+  FALLOC_FL_PUNCH_HOLE,
+  FALLOC_FL_ZERO_RANGE,
+  O_APPEND,
+  RWF_APPEND,
+} from '../sys/constants.ts';
+import { EINVAL, ENOSPC, EOPNOTSUPP, ESTALE, errnoName } from '../sys/errno.ts';
 import { iovecOf, rememberedAddress } from '../sys/iovec.ts';
 import {
   addressOf,
@@ -150,12 +156,23 @@ export function fallocate(
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
-  if (sysFallocate(fd, mode, offset, length) < 0) return errno();
+  if (sysFallocate(fd, mode, offset, length) < 0) {
+    const error = errno();
+    const failed = error === EOPNOTSUPP && node.inUpper ? zeroRange(fd, mode, offset, length) : error;
+    if (failed) return failed;
+  }
   // No flag says, as a WRITE's does, whether the caller may keep setuid (CAP_FSETID): whoever is not root may not.
   if (caller.uid !== 0) clearSetuid(o, node);
   o.settle(node);
   if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
   return 0;
+}
+
+/** tmpfs knows no FALLOC_FL_ZERO_RANGE, and makes the same of two calls: a hole, and room in its place. */
+function zeroRange(fd: number, mode: number, offset: number, length: number): number {
+  if ((mode & ~FALLOC_FL_KEEP_SIZE) !== FALLOC_FL_ZERO_RANGE) return EOPNOTSUPP;
+  if (sysFallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) < 0) return errno();
+  return sysFallocate(fd, mode & FALLOC_FL_KEEP_SIZE, offset, length) < 0 ? errno() : 0;
 }
 
 export function copyFileRange(

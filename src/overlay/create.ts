@@ -199,6 +199,7 @@ function restoreDirectory(
   fchmodat(dir, scratchCstring(name), mode & 0o7777 & ~caller.umask, 0);
   node.kids = new Map(hidden);
   parent.kids!.delete(name);
+  parent.hiddenSubdirectories?.delete(name);
   node.addLink(parent, name);
   o.settle(node);
   error = o.statNode(node, st);

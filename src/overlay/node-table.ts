@@ -9,6 +9,8 @@ import { Node, Whiteout } from './node.ts';
 
 /** Inode numbers from here on are forget's own: above what filesystems use, exact as a double. */
 const OWN_INODES = 2 ** 51;
+/** What is added to a lower inode number that the view shows for another file already. */
+const SECOND_USE = 2 ** 52;
 
 export class NodeTable {
   readonly root: Node;
@@ -18,6 +20,10 @@ export class NodeTable {
   private readonly foreign = new Map<string, Node>();
   /** Lower inodes created in this window, with their birth: a node may be forgotten and come back. */
   private readonly born = new Map<number, number>();
+  /** Inode numbers that nodes of the upper brought from the lower, where they are free for others by now. */
+  private readonly takenAlong = new Set<number>();
+  /** Of lower files with several names: those that the view does not show, by inode, with its birth. */
+  private readonly hiddenNames = new Map<number, { birth: number; names: Set<string> }>();
   private nextId = ROOT_ID + 1;
   private readonly device: number;
 
@@ -71,12 +77,24 @@ export class NodeTable {
   adopt(st: Stat): Node {
     const id = this.nextId++;
     // A second filesystem below the root may use the same numbers again; the view is one device.
-    const node = new Node(id, st.mode & S_IFMT, st.dev === this.device ? st.ino : OWN_INODES + id);
+    const node = new Node(
+      id,
+      st.mode & S_IFMT,
+      st.dev === this.device ? this.shown(st.ino) : OWN_INODES + id,
+    );
     node.hasLower = node.isDirectory;
     this.identify(node, st);
     if (st.dev === this.device && this.born.get(st.ino) === st.birth) node.born = true;
     this.byId.set(id, node);
     return node;
+  }
+
+  /** The number to show for a lower inode: its own, unless a file in the upper goes by that. */
+  private shown(ino: number): number {
+    const before = this.byInode.get(ino);
+    // It was replaced outside, and its node is kept by the upper.
+    if (before?.inUpper && before.ino === ino) this.takenAlong.add(ino);
+    return this.takenAlong.has(ino) ? SECOND_USE + ino : ino;
   }
 
   /** The node was created in this window, in the lower. */
@@ -88,7 +106,23 @@ export class NodeTable {
   /** Its lower file is gone, and the inode number free for others. */
   noteGone(node: Node): void {
     node.born = false;
+    if (node.inUpper && node.ino === node.lowerIno) this.takenAlong.add(node.ino);
     if (node.lowerDev === this.device) this.born.delete(node.lowerIno);
+  }
+
+  /** The lower file that the record describes is not shown under this name any more. */
+  noteHidden(st: Stat, parent: Node, name: string): void {
+    if (st.nlink < 2 || st.dev !== this.device) return;
+    let known = this.hiddenNames.get(st.ino);
+    if (known?.birth !== st.birth) known = { birth: st.birth, names: new Set() };
+    this.hiddenNames.set(st.ino, known);
+    known.names.add(`${parent.id}/${name}`);
+  }
+
+  /** How many names the view shows of a lower file, which the record describes. */
+  shownNames(st: Stat): number {
+    const hidden = st.dev === this.device ? this.hiddenNames.get(st.ino) : undefined;
+    return hidden?.birth === st.birth ? Math.max(1, st.nlink - hidden.names.size) : st.nlink;
   }
 
   /** Makes the lower inode of the record the one that this node stands for. */
@@ -134,6 +168,7 @@ export class NodeTable {
     const queue = [node];
     for (let next = queue.pop(); next; next = queue.pop()) {
       if (!this.isIdle(next) || !this.byId.delete(next.id)) continue;
+      if (next.inUpper) this.takenAlong.delete(next.ino);
       this.anonymise(next);
       for (const { parent, name } of [...next.links()]) {
         next.removeLink(parent, name);

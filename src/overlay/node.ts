@@ -62,6 +62,8 @@ export class Node {
   /** How many of its kids are directories, and how many of those the lower does not have. */
   subdirectories = 0;
   upperSubdirectories = 0;
+  /** Names of subdirectories that the lower has, and the view does not show in their place. */
+  hiddenSubdirectories: Set<string> | null = null;
   /** The cookie for the next new name of its listing (listing.ts). */
   nextCookie = 0;
 
@@ -156,6 +158,7 @@ export class Node {
     this.kids = null;
     this.subdirectories = 0;
     this.upperSubdirectories = 0;
+    this.hiddenSubdirectories = null;
   }
 
   /** Every name it is known by. */

@@ -294,6 +294,7 @@ export class Overlay {
   /** From the attributes of the layer to those of the view. */
   present(node: Node, st: Stat): void {
     node.setid = (st.mode & (S_ISUID | S_ISGID)) !== 0;
+    if (!node.inUpper && st.nlink > 1 && !node.isDirectory) st.nlink = this.table.shownNames(st);
     st.ino = node.ino;
     st.gid = this.identity.shownGroup(st.gid);
     if (node.isDirectory) {
@@ -314,7 +315,8 @@ export class Overlay {
       const dir = node.inUpper ? this.dirFd(node) : -1;
       if (dir >= 0 && lower.of(dir) === 0) st.nlink = lower.nlink;
       // Some filesystems do not count subdirectories, and say 1.
-      if (st.nlink > 1) st.nlink += node.upperSubdirectories;
+      const hidden = node.hiddenSubdirectories?.size ?? 0;
+      if (st.nlink > 1) st.nlink = Math.max(2, st.nlink - hidden + node.upperSubdirectories);
     }
   }
 
@@ -323,7 +325,8 @@ export class Overlay {
     const nsec = Math.round((node.overlayChange - sec * 1000) * 1e6);
     if (sec > st.mtimeSec || (sec === st.mtimeSec && nsec > st.mtimeNsec)) {
       st.setMtime(sec, nsec);
-      st.setCtime(sec, nsec);
+      // A chmod or chown of the lower directory since then moved its ctime alone.
+      if (sec > st.ctimeSec || (sec === st.ctimeSec && nsec > st.ctimeNsec)) st.setCtime(sec, nsec);
     }
   }
 

@@ -1,7 +1,7 @@
 /** UNLINK and RMDIR: for real in the lower, or as a whiteout in the view. */
 import type { Caller } from '../fuse/handler.ts';
 import { scratchCstring } from '../sys/bytes.ts';
-import { AT_REMOVEDIR } from '../sys/constants.ts';
+import { AT_REMOVEDIR, S_IFDIR, S_IFMT } from '../sys/constants.ts';
 import { EISDIR, ENOTDIR, ENOTEMPTY, EROFS, ESTALE } from '../sys/errno.ts';
 import { errno, unlinkat } from '../sys/libc.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
@@ -63,7 +63,7 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   if (node.isRegular || !node.inUpper) keepOpen(o, node);
   const error = vacate(o, node, parent, name);
   if (error) return error;
-  const covers = o.lowerHas(parent, name, o.otherStat);
+  const covers = hidesLower(o, parent, name);
   const hidden = node.isDirectory ? whiteoutsOf(node) : null;
   if (node.isDirectory) node.dropKids();
   node.removeLink(parent, name);
@@ -73,6 +73,17 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   }
   touchChangeTime(o, node);
   return 0;
+}
+
+/** Whether the lower has something of this name, which the view does not show from now on. */
+export function hidesLower(o: Overlay, parent: Node, name: string): boolean {
+  const st = o.otherStat;
+  if (!o.lowerHas(parent, name, st)) return false;
+  if ((st.mode & S_IFMT) === S_IFDIR) {
+    parent.hiddenSubdirectories ??= new Set();
+    parent.hiddenSubdirectories.add(name);
+  } else o.table.noteHidden(st, parent, name);
+  return true;
 }
 
 /**

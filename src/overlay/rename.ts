@@ -28,7 +28,7 @@ import { findChild, NAME_MAX } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { protectedInLowerBelow } from './protected-below.ts';
-import { keepOpen, takeName, vacate } from './remove.ts';
+import { hidesLower, keepOpen, takeName, vacate } from './remove.ts';
 
 /** One side of a rename: a name in a directory, what it leads to, and the class of the name. */
 interface Side {
@@ -167,7 +167,7 @@ function moveInView(o: Overlay, source: Side, target: Side, caller: Caller): num
 function leaveName(o: Overlay, node: Node, source: Side): number {
   const error = vacate(o, node, source.parent, source.name);
   if (error) return error;
-  if (!o.lowerHas(source.parent, source.name, o.otherStat)) return 0;
+  if (!hidesLower(o, source.parent, source.name)) return 0;
   source.parent.kids ??= new Map();
   source.parent.kids.set(source.name, new Whiteout());
   return 0;
@@ -240,13 +240,14 @@ function exchange(o: Overlay, source: Side, target: Side): number {
     o.settle(b);
   } else {
     for (const node of [a, b]) {
-      if (node.isDirectory && node.hasLower) return EXDEV;
-      const outcome = copyUp(o, node);
+      if (node.isDirectory && !(source.protected && target.protected)) return EXDEV;
+      const outcome = node.isDirectory && node.hasLower ? copyUpTree(o, node) : copyUp(o, node);
       if (outcome) return outcome;
     }
     for (const { node, parent, name } of [source, target] as Required<Side>[]) {
       const error = vacate(o, node!, parent, name);
       if (error) return error;
+      hidesLower(o, parent, name);
       node!.protected = true;
       node!.held = false;
       touchChangeTime(o, node!);

@@ -1,7 +1,8 @@
 /** Extended attributes: passed through to the layer a node is in. ACLs travel this way too. */
 import type { Reply } from '../fuse/reply.ts';
 import { cstring } from '../sys/bytes.ts';
-import { E2BIG, ENODATA, EOPNOTSUPP, EPERM, ERANGE, ESTALE } from '../sys/errno.ts';
+import { XATTR_CREATE, XATTR_REPLACE } from '../sys/constants.ts';
+import { E2BIG, EEXIST, ENODATA, EOPNOTSUPP, EPERM, ERANGE, ESTALE } from '../sys/errno.ts';
 import {
   errno,
   lgetxattr,
@@ -69,6 +70,8 @@ export function setxattr(
   const node = o.node(id);
   if (!node) return ESTALE;
   if (data.length > MAX) return E2BIG;
+  const vain = failsAnyway(o, node, name, flags);
+  if (vain) return vain;
   const outcome = prepare(o, node, pid);
   if (outcome) return outcome;
   const path = magicPath(o, node);
@@ -82,6 +85,8 @@ export function setxattr(
 export function removexattr(o: Overlay, id: number, name: string, pid: number): number {
   const node = o.node(id);
   if (!node) return ESTALE;
+  const vain = failsAnyway(o, node, name, XATTR_REPLACE);
+  if (vain) return vain;
   const outcome = prepare(o, node, pid);
   if (outcome) return outcome;
   const path = magicPath(o, node);
@@ -90,6 +95,16 @@ export function removexattr(o: Overlay, id: number, name: string, pid: number): 
   if (remove(path, cstring(name)) < 0) return errno();
   o.settle(node);
   return 0;
+}
+
+/** A change that cannot succeed is no reason for a copy-up: the errno that it would end with, or 0. */
+function failsAnyway(o: Overlay, node: Node, name: string, flags: number): number {
+  if (!node.protected || node.inUpper || flags === 0) return 0;
+  const path = magicPath(o, node);
+  if (typeof path === 'number') return path;
+  const there = sysGet(path, cstring(name), value, MAX) >= 0;
+  if (there) return flags & XATTR_CREATE ? EEXIST : 0;
+  return flags & XATTR_REPLACE && errno() === ENODATA ? ENODATA : 0;
 }
 
 function prepare(o: Overlay, node: Node, pid: number): number {

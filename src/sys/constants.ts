@@ -105,3 +105,10 @@ export const NFS_SUPER_MAGIC = 0x6969;
 export const SMB2_SUPER_MAGIC = 0xfe534d42;
 export const CIFS_SUPER_MAGIC = 0xff534d42;
 export const V9FS_MAGIC = 0x01021997;
+
+export const XATTR_CREATE = 1;
+export const XATTR_REPLACE = 2;
+
+export const FALLOC_FL_KEEP_SIZE = 1;
+export const FALLOC_FL_PUNCH_HOLE = 2;
+export const FALLOC_FL_ZERO_RANGE = 16;

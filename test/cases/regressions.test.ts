@@ -147,8 +147,11 @@ inWindow('link counts are those of the view', {
 import os
 fd = os.open('memory/old.md', os.O_RDONLY); os.unlink('memory/old.md'); print(os.fstat(fd).st_nlink)
 before = os.stat('memory').st_nlink; os.mkdir('memory/sub'); print(os.stat('memory').st_nlink - before)
-os.rmdir('memory/sub'); print(os.stat('memory').st_nlink - before)`),
-  prints: '0\n1\n0\n',
+os.rmdir('memory/sub'); print(os.stat('memory').st_nlink - before)
+print(os.stat('memory/people/ada.md').st_nlink); os.unlink('memory/people/ada.md')
+print(os.stat('memory/people/ada-again.md').st_nlink)
+os.rename('memory/empty.md', 'src/lib/util.py'); print(os.stat('src/lib/util-again.py').st_nlink)`),
+  prints: '0\n1\n0\n2\n1\n1\n',
 });
 
 /** Waits for a file that the program inside makes; fails with what it printed if it ends without. */
@@ -232,4 +235,73 @@ print(open('memory/d/k').read())`,
     rmSync(path('memory/d'), { recursive: true });
   },
   { users: ['root'] },
+);
+
+sameAsPlain(
+  'a directory counts the subdirectories of the view, also when those of the lower moved or went',
+  python(`
+import os
+count = lambda path: print(path, os.stat(path).st_nlink)
+count('memory'); os.rename('memory/people', 'memory.jsonl'); count('memory'); count('.')
+os.rename('memory.jsonl', 'memory/people'); count('memory')
+os.rename('memory/people', 'memory/deep/people'); count('memory'); count('memory/deep')
+os.mkdir('memory/people'); count('memory'); os.rmdir('memory/people'); count('memory')
+os.unlink('memory/.hidden/note.md'); os.rmdir('memory/.hidden'); count('memory')`),
+);
+
+sameAsPlain(
+  'a chown that changes no owner moves the ctime and takes setuid away',
+  python(`
+import os, time
+for path in ['src/tool.sh', 'memory/run.sh', 'src/lib', 'memory/people']:
+    os.chmod(path, 0o4755); before = os.stat(path); time.sleep(0.02); os.chown(path, -1, -1); after = os.stat(path)
+    print(path, oct(after.st_mode), after.st_ctime_ns > before.st_ctime_ns, after.st_mtime_ns == before.st_mtime_ns)
+os.mkdir('src/lib/x.jsonl'); before = os.stat('src/lib'); time.sleep(0.02); os.chown('src/lib', -1, os.getgid())
+print(os.stat('src/lib').st_ctime_ns > before.st_ctime_ns)`),
+);
+
+inWindow('two protected directories with lower content change places', {
+  script: python(`${EXCHANGE}
+print(exchange('memory/people', 'memory/deep/a'), sorted(os.listdir('memory/people')), sorted(os.listdir('memory/deep/a')))
+print(exchange('memory/people', 'memory/old.md'), os.path.isdir('memory/old.md'), os.stat('memory').st_nlink)`),
+  prints: "0 ['b'] ['ada-again.md', 'ada.md', 'charles.md']\n0 True 5\n",
+});
+
+inWindow('no two files of the view have one inode number, though the lower gives numbers out again', {
+  script: python(`
+import os
+seen = {}
+for i in range(20):
+    open('src/born', 'w').close(); os.rename('src/born', f'memory/born{i}')
+    open(f'src/real{i}', 'w').close()
+paths = [f'memory/born{i}' for i in range(20)] + [f'src/real{i}' for i in range(20)]
+print(len({os.stat(path).st_ino for path in paths}))
+print(len({entry.inode() for top in ('src', 'memory') for entry in os.scandir(top) if entry.name[:4] in ('born', 'real')}))`),
+  prints: '40\n40\n',
+});
+
+inWindow('an attribute that cannot be set or removed is no reason to copy a file up', {
+  script: python(`
+import errno, os
+before = os.stat('memory/old.md').st_ctime_ns
+def tried(what, *args):
+    try: what('memory/old.md', *args)
+    except OSError as e: print(errno.errorcode[e.errno])
+tried(os.removexattr, 'user.none'); tried(os.setxattr, 'user.origin', b'', os.XATTR_CREATE)
+tried(os.setxattr, 'user.none', b'', os.XATTR_REPLACE)
+print(os.stat('memory/old.md').st_ctime_ns == before)`),
+  prints: 'ENODATA\nEEXIST\nENODATA\nTrue\n',
+});
+
+sameAsPlain(
+  'a range of a protected file is zeroed, and the file grows by it',
+  python(`
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def zero(path, mode, at, length):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+    result = libc.fallocate(fd, mode, ctypes.c_long(at), ctypes.c_long(length))
+    print(path, result, os.fstat(fd).st_size, os.pread(fd, 40, 0))
+for path in ['memory/old.md', 'src/main.py', 'memory/new', 'src/new']:
+    zero(path, 16, 3, 10); zero(path, 16, 5, 5000); zero(path, 17, 100, 10000)`),
 );
