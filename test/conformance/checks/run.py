@@ -1,0 +1,127 @@
+"""Runs the table of conformance checks.
+
+    run.py list                              each check as a JSON line: name, says, group, root
+    run.py prepare TOP [--only WORD ...]     makes each check's directory TOP/NAME, with what it wants there before
+    run.py run TOP [--prepare] [--only ...]  runs the checks in them; a JSON line each: name, outcome, detail, seconds
+
+`outcome` is pass, fail, or refused: the base cannot do it, which is for the plain directory to confirm.
+WORD is a module's name (without it, all but those in APART) or a check's name.
+"""
+import argparse
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pathlib
+import select
+import signal
+import sys
+import time
+
+import table
+
+# What wants a filesystem of its own kind: these run only when they are named.
+APART = {"space"}
+SECONDS = 60
+HERE = pathlib.Path(__file__).resolve().parent
+for module in sorted(HERE.glob("*.py")):
+    if module.stem not in ("run", "table", "calls"):
+        importlib.import_module(module.stem)
+
+
+def chosen(words):
+    is_root = os.geteuid() == 0
+    for one in table.CHECKS.values():
+        if one.root and not is_root:
+            continue
+        if words and one.group not in words and one.name not in words:
+            continue
+        if not words and one.group in APART:
+            continue
+        yield one
+
+
+def prepare(top, one):
+    here = os.path.join(top, one.name)
+    os.makedirs(here, 0o755)
+    if one.before is None:
+        return
+    back = os.open(".", os.O_PATH | os.O_DIRECTORY)
+    os.chdir(here)
+    try:
+        one.before()
+    finally:
+        os.fchdir(back)
+        os.close(back)
+
+
+def outcome_of(one, here):
+    """What the check says, as the process that runs it tells: it may also die, or hang."""
+    try:
+        os.chdir(here)
+        value = one.run()
+        return {"outcome": "pass", "detail": "" if value is None else str(value)}
+    except table.Refused as refused:
+        return {"outcome": "refused", "detail": str(refused)}
+    except BaseException as error:  # noqa: B902
+        return {"outcome": "fail", "detail": table.describe(error)}
+
+
+def run(one, top):
+    reading, writing = os.pipe()
+    begun = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        os.setpgid(0, 0)
+        os.close(reading)
+        told = outcome_of(one, os.path.join(top, one.name))
+        os.write(writing, json.dumps(told).encode())
+        os._exit(0)
+    os.close(writing)
+    told = b""
+    while True:
+        left = begun + SECONDS - time.monotonic()
+        if left <= 0 or not select.select([reading], [], [], left)[0]:
+            result = {"outcome": "fail", "detail": f"did not end within {SECONDS} s"}
+            break
+        piece = os.read(reading, 65536)
+        told += piece
+        if not piece or told.endswith(b"}"):
+            result = json.loads(told) if told else None
+            break
+    os.close(reading)
+    with contextlib.suppress(ProcessLookupError):
+        # Whatever it left running; a check that hangs is still there itself.
+        os.killpg(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    if result is None:
+        result = {"outcome": "fail", "detail": f"died with status {status:#x}"}
+    return {"name": one.name, **result, "seconds": round(time.monotonic() - begun, 3)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("list", "prepare", "run"))
+    parser.add_argument("top", nargs="?")
+    parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--only", nargs="*", default=[])
+    options = parser.parse_args()
+    os.umask(0o022)
+    gc.freeze()
+    if options.what == "list":
+        for one in table.CHECKS.values():
+            print(json.dumps({"name": one.name, "says": one.says, "group": one.group, "root": one.root}))
+        return
+    top = os.path.abspath(options.top)
+    checks = list(chosen(options.only))
+    if options.what == "prepare" or options.prepare:
+        os.makedirs(top, exist_ok=True)
+        for one in checks:
+            prepare(top, one)
+    if options.what == "run":
+        for one in checks:
+            print(json.dumps(run(one, top)), flush=True)
+
+
+main()
