@@ -3,20 +3,22 @@
     run.py list                              each check as a JSON line: name, says, group, root
     run.py prepare TOP [--only WORD ...]     makes each check's directory TOP/NAME, with what it wants there before
     run.py run TOP [--prepare] [--only ...]  runs the checks in them; a JSON line each: name, outcome, detail, seconds
+    run.py fingerprint TOP                   a JSON object: for each check's directory, what identifies all that is in it
 
-`outcome` is pass, fail, or refused: the base cannot do it, which is for the plain directory to confirm.
+`run` first says the type of the filesystem that TOP is on. `outcome` is pass, fail, or refused: the base cannot do it, which is for the plain directory to confirm.
 WORD is a module's name (without it, all but those in APART) or a check's name.
 """
 import argparse
 import contextlib
 import gc
+import hashlib
 import importlib
 import json
 import os
 import pathlib
 import select
+import shutil
 import signal
-import sys
 import time
 
 import table
@@ -100,9 +102,54 @@ def run(one, top):
     return {"name": one.name, **result, "seconds": round(time.monotonic() - begun, 3)}
 
 
+def empty(directory):
+    """What a check that fills its filesystem left must not be in the next one's way."""
+    for entry in os.scandir(directory):
+        shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+
+
+def filesystem_of(path):
+    """The type of the filesystem, as the mount table has it."""
+    device = os.stat(path).st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    with open("/proc/self/mountinfo") as mounts:
+        types = [line.split(" - ")[1].split()[0] for line in mounts if line.split()[2] == wanted]
+    return types[-1] if types else "unknown"
+
+
+def fingerprint(directory):
+    """Names, contents, modes, owners, attributes, modification times and inode numbers of a tree, as one number."""
+    seen, state = {}, hashlib.sha256()
+
+    def add(path, entry):
+        at = entry.stat(follow_symlinks=False)
+        if at.st_ino not in seen:
+            content = b""
+            if entry.is_symlink():
+                content = os.fsencode(os.readlink(path))
+            elif entry.is_file():
+                content = table.read(path)
+            attributes = {}
+            if not entry.is_symlink():
+                with contextlib.suppress(OSError):
+                    attributes = {name: os.getxattr(path, name) for name in sorted(os.listxattr(path))}
+            known = (at.st_ino, at.st_mode, at.st_uid, at.st_gid, at.st_nlink, at.st_size, at.st_blocks, at.st_mtime_ns)
+            seen[at.st_ino] = repr((known, attributes, hashlib.sha256(content).digest())).encode()
+        state.update(repr(path).encode() + seen[at.st_ino])
+        if entry.is_dir(follow_symlinks=False):
+            walk(path)
+
+    def walk(at):
+        for entry in sorted(os.scandir(at), key=lambda one: one.name):
+            add(entry.path, entry)
+
+    walk(directory)
+    return state.hexdigest()
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("list", "prepare", "run"))
+    parser.add_argument("what", choices=("list", "prepare", "run", "fingerprint"))
     parser.add_argument("top", nargs="?")
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
@@ -114,14 +161,20 @@ def main():
             print(json.dumps({"name": one.name, "says": one.says, "group": one.group, "root": one.root}))
         return
     top = os.path.abspath(options.top)
+    if options.what == "fingerprint":
+        print(json.dumps({name: fingerprint(os.path.join(top, name)) for name in sorted(os.listdir(top))}))
+        return
     checks = list(chosen(options.only))
     if options.what == "prepare" or options.prepare:
         os.makedirs(top, exist_ok=True)
         for one in checks:
             prepare(top, one)
     if options.what == "run":
+        print(json.dumps({"filesystem": filesystem_of(top)}))
         for one in checks:
             print(json.dumps(run(one, top)), flush=True)
+            if one.group in APART:
+                empty(os.path.join(top, one.name))
 
 
 main()

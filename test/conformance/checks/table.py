@@ -72,6 +72,8 @@ def fails(codes, call, *args, **named):
         if error.errno in wanted:
             return
         got = name_of(error.errno)
+    else:
+        got = shown(got)
     what = getattr(call, "__name__", "call")
     raise AssertionError(f"{what}{shown(args)}: {got}, wanted {' or '.join(map(name_of, wanted))}")
 
