@@ -19,7 +19,7 @@ const runs = new Map<string, Promise<Run>>();
 /** Oracles are run once, however many targets ask for them. */
 function runOnce(target: Target, user: User): Promise<Run> {
   const key = `${target.name}, ${user}`;
-  const known = runs.get(key) ?? runTarget(target, user);
+  const known = runs.get(key) ?? runTarget(all, target, user);
   runs.set(key, known);
   return known;
 }

@@ -3,7 +3,7 @@
  * filesystem, and the plain directory on the same base is its oracle. State: none; each run has its own workspace,
  * and what it mounts is in a mount namespace of its own, which goes with the run.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { disposeWorkspace, makeWorkspace } from '../harness/forget.ts';
@@ -111,15 +111,15 @@ mkdir "$1/ws" "$1/ws/src" "$1/ws/memory"
 chown -R "$2" "$1"`,
 };
 
-/** Arguments: the checks' program, the place, a directory for the fingerprints, "before" or "within", words for --only. */
+/** Arguments: the checks' program, the place, a directory for the fingerprints, "before" or "within", the checks' groups. */
 const RUN = `
 table=$1 place=$2 aside=$3 prepared=$4
 shift 4
 [ "$prepared" = within ] || python3 "$table" prepare "$place" "$@"
 python3 "$table" fingerprint "$place" > "$aside/before" 2> /dev/null || echo '{}' > "$aside/before"
 cd "$(dirname "$(dirname "$place")")"
-if [ "$prepared" = within ]; then set -- --prepare "$@"; fi
-$WINDOW python3 "$table" run "$place" "$@" || exit
+[ "$prepared" = before ] || within=--prepare
+$WINDOW python3 "$table" run "$place" $within "$@" || exit
 python3 "$table" fingerprint "$place" > "$aside/after" 2> /dev/null || echo '{}' > "$aside/after"`;
 
 function differing(before: Record<string, string>, after: Record<string, string>): string[] {
@@ -127,14 +127,18 @@ function differing(before: Record<string, string>, after: Record<string, string>
   return [...names].filter((name) => before[name] !== after[name]);
 }
 
-/** Runs the table on a target as a user; `only` are names of checks or of their groups. */
-export async function runTarget(target: Target, user: User, only: readonly string[] = []): Promise<Run> {
+/** Runs on a target, as a user, those of the checks that it wants. */
+export async function runTarget(checks: readonly Check[], target: Target, user: User): Promise<Run> {
+  const groups = new Set(wantedChecks(checks, target, user).map((one) => one.group));
   const workspace = makeWorkspace(user, { empty: true });
   const { uid, gid } = idsOf(user);
   try {
     const aside = join(workspace.top, 'aside');
     const base = join(workspace.top, 'base');
-    for (const directory of [aside, base]) mkdirSync(directory, { mode: 0o777 });
+    for (const directory of [aside, base]) {
+      mkdirSync(directory);
+      chownSync(directory, uid, gid);
+    }
     const lower = target.base === 'disk' ? workspace.path : join(base, 'ws');
     const window = target.driver
       ? [
@@ -148,7 +152,6 @@ export async function runTarget(target: Target, user: User, only: readonly strin
           '--',
         ]
       : [];
-    const words = target.base === 'small' ? ['space'] : only;
     const argv = [
       'sh',
       '-c',
@@ -158,7 +161,7 @@ export async function runTarget(target: Target, user: User, only: readonly strin
       join(lower, target.directory, 'checks'),
       aside,
       target.existing ? 'before' : 'within',
-      ...(words.length > 0 ? ['--only', ...words] : []),
+      ...groups,
     ];
     const mounts = MOUNTS[target.base];
     const line = mounts
@@ -217,9 +220,14 @@ export async function listChecks(): Promise<Check[]> {
     .map((line) => JSON.parse(line) as Check);
 }
 
-/** The checks that a run must have results of. */
+/** The groups that run on a base: those that fill it want a small one, and the one that is dear runs once a place. */
+const APART: Partial<Record<string, Base>> = { space: 'small', crowd: 'disk' };
+
+/** The checks that a target must have results of. */
 export function wantedChecks(all: readonly Check[], target: Target, user: User): Check[] {
-  return all.filter(
-    (one) => (user === 'root' || !one.root) && (one.group === 'space') === (target.base === 'small'),
-  );
+  return all.filter((one) => {
+    if (one.root && user !== 'root') return false;
+    const base = APART[one.group];
+    return base === undefined ? target.base !== 'small' : target.base === base;
+  });
 }
