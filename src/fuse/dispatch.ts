@@ -167,7 +167,7 @@ export function dispatch(
       return name ? handler.getxattr(node, name, request.u32(0), reply) : EINVAL;
     }
     case Op.LISTXATTR:
-      return handler.listxattr(node, request.u32(0), reply);
+      return handler.listxattr(node, request.u32(0), caller, reply);
     case Op.REMOVEXATTR: {
       const name = request.cstring(0);
       return name ? handler.removexattr(node, name, caller) : EINVAL;

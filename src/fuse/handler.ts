@@ -74,7 +74,7 @@ export interface Handler {
   statfs(node: number, reply: Reply): number;
   setxattr(node: number, name: string, value: Buffer, flags: number, caller: Caller): number;
   getxattr(node: number, name: string, size: number, reply: Reply): number;
-  listxattr(node: number, size: number, reply: Reply): number;
+  listxattr(node: number, size: number, caller: Caller, reply: Reply): number;
   removexattr(node: number, name: string, caller: Caller): number;
   readdir(node: number, cookie: number, size: number, plus: boolean, reply: Reply): number;
 }

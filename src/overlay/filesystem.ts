@@ -39,7 +39,7 @@ export function handlerOf(o: Overlay): Handler {
     statfs: (node, reply) => statfs(o, node, reply),
     setxattr: (node, name, value, flags, caller) => setxattr(o, node, name, value, flags, caller.pid),
     getxattr: (node, name, size, reply) => getxattr(o, node, name, size, reply),
-    listxattr: (node, size, reply) => listxattr(o, node, size, reply),
+    listxattr: (node, size, caller, reply) => listxattr(o, node, size, caller.uid, reply),
     removexattr: (node, name, caller) => removexattr(o, node, name, caller.pid),
     readdir: (node, cookie, size, plus, reply) => readdir(o, node, cookie, size, plus, reply),
   };
