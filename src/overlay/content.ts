@@ -3,8 +3,14 @@ import { WRITE_CACHE, WRITE_KILL_SUIDGID } from '../fuse/abi.ts';
 import type { Caller } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
 import { monotonicMs } from '../sys/clock.ts';
-import { O_APPEND, RWF_APPEND } from '../sys/constants.ts';
-import { EINVAL, ENOSPC, ESTALE, errnoName } from '../sys/errno.ts';
+import {
+  FALLOC_FL_KEEP_SIZE,
+  FALLOC_FL_PUNCH_HOLE,
+  FALLOC_FL_ZERO_RANGE,
+  O_APPEND,
+  RWF_APPEND,
+} from '../sys/constants.ts';
+import { EINVAL, ENOSPC, EOPNOTSUPP, ESTALE, errnoName } from '../sys/errno.ts';
 import { iovecOf, rememberedAddress } from '../sys/iovec.ts';
 import {
   addressOf,
@@ -150,11 +156,21 @@ export function fallocate(
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
-  if (sysFallocate(fd, mode, offset, length) < 0) return errno();
+  const error = allocate(node, fd, mode, offset, length);
+  if (error) return error;
   // No flag says, as a WRITE's does, whether the caller may keep setuid (CAP_FSETID): whoever is not root may not.
   if (caller.uid !== 0) clearSetuid(o, node);
   if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
   return 0;
+}
+
+/** A tmpfs has no ZERO_RANGE: there it is a hole, given its blocks again. */
+function allocate(node: Node, fd: number, mode: number, offset: number, length: number): number {
+  if (sysFallocate(fd, mode, offset, length) === 0) return 0;
+  const error = errno();
+  if (error !== EOPNOTSUPP || !node.inUpper || !(mode & FALLOC_FL_ZERO_RANGE)) return error;
+  if (sysFallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) < 0) return errno();
+  return sysFallocate(fd, mode & FALLOC_FL_KEEP_SIZE, offset, length) < 0 ? errno() : 0;
 }
 
 export function copyFileRange(

@@ -40,6 +40,9 @@ export const S_IXGRP = 0o010;
 
 export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
+export const FALLOC_FL_KEEP_SIZE = 1;
+export const FALLOC_FL_PUNCH_HOLE = 2;
+export const FALLOC_FL_ZERO_RANGE = 16;
 
 export const SEEK_SET = 0;
 export const SEEK_DATA = 3;
