@@ -59,6 +59,8 @@ export class Node {
   link: Link | null = null;
   moreLinks: Link[] | null = null;
   kids: Map<string, Kid> | null = null;
+  /** How many of the lower's names of it the view hides. */
+  hiddenNames = 0;
   /** How many of its kids are directories, and how many of those the lower does not have. */
   subdirectories = 0;
   upperSubdirectories = 0;

@@ -297,8 +297,8 @@ export class Overlay {
       this.presentLinks(node, st);
     } else if (node.inUpper) {
       st.nlink = node.linkCount;
-    } else if (!node.link) {
-      st.nlink = 0; // perhaps removed in the view alone
+    } else if (node.hiddenNames > 0) {
+      st.nlink = Math.max(node.link ? 1 : 0, st.nlink - node.hiddenNames);
     }
   }
 
