@@ -72,7 +72,7 @@ export function rename(
   if (target.node === node) return 0;
   if (isFixed(o, source) || isFixed(o, target)) return EROFS;
   if (o.readonly && (source.protected || target.protected)) return EROFS;
-  if (flags & RENAME_EXCHANGE) return exchange(o, source, target);
+  if (flags & RENAME_EXCHANGE) return exchange(o, source, target, caller);
   return node.isDirectory
     ? renameDirectory(o, source, target, flags, caller)
     : renameFile(o, source, target, flags, caller);
@@ -200,8 +200,14 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
   return error === ENOTEMPTY ? EXDEV : error;
 }
 
+/** Copies up what is exchanged; a directory of the lower with all below it, which must not change its class by it. */
+function moveUp(o: Overlay, node: Node, staysProtected: boolean): number {
+  if (node.isDirectory && node.hasLower) return staysProtected ? copyUpTree(o, node) : EXDEV;
+  return copyUp(o, node);
+}
+
 /** RENAME_EXCHANGE: in the lower if both are there for good, otherwise in the view. */
-function exchange(o: Overlay, source: Side, target: Side): number {
+function exchange(o: Overlay, source: Side, target: Side, caller: Caller): number {
   const a = source.node!;
   const b = target.node!;
   if (!source.protected && !target.protected) {
@@ -230,10 +236,11 @@ function exchange(o: Overlay, source: Side, target: Side): number {
     if (error) return error;
   } else {
     for (const node of [a, b]) {
-      if (node.isDirectory && node.hasLower) return EXDEV;
-      const outcome = copyUp(o, node);
+      const outcome = moveUp(o, node, source.protected && target.protected);
       if (outcome) return outcome;
     }
+    const fromPath = o.path(source.parent, source.name) ?? source.name;
+    const toPath = o.path(target.parent, target.name) ?? target.name;
     for (const { node, parent, name } of [source, target] as Required<Side>[]) {
       const error = vacate(o, node!, parent, name);
       if (error) return error;
@@ -243,6 +250,8 @@ function exchange(o: Overlay, source: Side, target: Side): number {
     }
     touchDirectory(o, source.parent);
     if (target.parent !== source.parent) touchDirectory(o, target.parent);
+    noteRename(o, a, fromPath, target, caller);
+    noteRename(o, b, toPath, source, caller);
   }
   a.removeLink(source.parent, source.name);
   b.removeLink(target.parent, target.name);
