@@ -18,6 +18,8 @@ export class NodeTable {
   private readonly foreign = new Map<string, Node>();
   /** Lower inodes created in this window, with their birth: a node may be forgotten and come back. */
   private readonly born = new Map<number, number>();
+  /** How many names of a lower inode the view hides, where a node may be forgotten and come back by another name. */
+  private readonly hidden = new Map<number, number>();
   private nextId = ROOT_ID + 1;
   private readonly device: number;
 
@@ -75,8 +77,15 @@ export class NodeTable {
     node.hasLower = node.isDirectory;
     this.identify(node, st);
     if (st.dev === this.device && this.born.get(st.ino) === st.birth) node.born = true;
+    if (st.dev === this.device) node.hiddenNames = this.hidden.get(st.ino) ?? 0;
     this.byId.set(id, node);
     return node;
+  }
+
+  /** One of the names that the lower has of the node, `links` in all, is no longer one in the view. */
+  noteHidden(node: Node, links: number): void {
+    node.hiddenNames++;
+    if (links > 1 && node.lowerDev === this.device) this.hidden.set(node.lowerIno, node.hiddenNames);
   }
 
   /** The node was created in this window, in the lower. */
@@ -88,7 +97,9 @@ export class NodeTable {
   /** Its lower file is gone, and the inode number free for others. */
   noteGone(node: Node): void {
     node.born = false;
-    if (node.lowerDev === this.device) this.born.delete(node.lowerIno);
+    if (node.lowerDev !== this.device) return;
+    this.born.delete(node.lowerIno);
+    this.hidden.delete(node.lowerIno);
   }
 
   /** Makes the lower inode of the record the one that this node stands for. */

@@ -66,7 +66,7 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   if (node.isDirectory) node.dropKids();
   node.removeLink(parent, name);
   if (covers) {
-    if (!node.inUpper) node.hiddenNames++;
+    if (!node.inUpper && !node.isDirectory) o.table.noteHidden(node, o.otherStat.nlink);
     parent.kids ??= new Map();
     parent.kids.set(name, new Whiteout(o.isProtectedName(parent, name) ? null : hidden));
   }
