@@ -52,6 +52,8 @@ export class Node {
   lowerDev = 0;
   /** The lower inode's birth, since inode numbers come back (see Stat.birth). */
   birth = 0;
+  /** Of a copy in the upper: the lower's time of birth (Stat.birthWords). */
+  copiedBirth: Uint32Array | null = null;
   /** Directories: a lower directory at this node's path shows through. */
   hasLower = false;
 

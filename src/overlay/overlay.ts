@@ -291,6 +291,7 @@ export class Overlay {
     if (!node.inUpper) node.seenChange = st.change;
     node.setid = (st.mode & (S_ISUID | S_ISGID)) !== 0;
     st.ino = node.ino;
+    if (node.copiedBirth) st.birthWords = node.copiedBirth;
     st.gid = this.identity.shownGroup(st.gid);
     if (node.isDirectory) {
       if (node.overlayChange !== 0) this.presentChange(node, st);
