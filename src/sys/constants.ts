@@ -33,6 +33,7 @@ export const STATX_BTIME = 0x800;
 export const S_IFMT = 0o170000;
 export const S_IFLNK = 0o120000;
 export const S_IFREG = 0o100000;
+export const S_IFCHR = 0o020000;
 export const S_IFDIR = 0o040000;
 export const S_ISUID = 0o4000;
 export const S_ISGID = 0o2000;
@@ -40,6 +41,7 @@ export const S_IXGRP = 0o010;
 
 export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
+export const RENAME_WHITEOUT = 4;
 export const FALLOC_FL_KEEP_SIZE = 1;
 export const FALLOC_FL_PUNCH_HOLE = 2;
 export const FALLOC_FL_ZERO_RANGE = 16;

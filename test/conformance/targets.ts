@@ -119,7 +119,7 @@ shift 4
 python3 "$table" fingerprint "$place" > "$aside/before" 2> /dev/null || echo '{}' > "$aside/before"
 cd "$(dirname "$(dirname "$place")")"
 [ "$prepared" = before ] || within=--prepare
-$WINDOW python3 "$table" run "$place" $within "$@" || exit
+$WINDOW python3 "$table" run $within "$place" "$@" || exit
 python3 "$table" fingerprint "$place" > "$aside/after" 2> /dev/null || echo '{}' > "$aside/after"`;
 
 function differing(before: Record<string, string>, after: Record<string, string>): string[] {

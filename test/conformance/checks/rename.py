@@ -51,17 +51,20 @@ def exchange_has_its_refusals():
     fails(errno.EINVAL, renameat2, "f", "g", 1 << 10)
 
 
-@check()
+@check(before=old_names)
 def whiteout_is_left_behind():
     """RENAME_WHITEOUT leaves a character device 0/0 under the old name."""
-    make("f", b"x")
-    with may_be_refused("RENAME_WHITEOUT", errno.EINVAL, errno.EPERM):
-        renameat2("f", "g", RENAME_WHITEOUT)
-    seen = os.lstat("f")
-    equal((stat.S_ISCHR(seen.st_mode), seen.st_rdev), (True, 0), "what is left")
-    equal(read("g"), b"x", "content")
-    os.unlink("f")
-    equal(os.listdir("."), ["g"], "names")
+    make("new", b"new")
+    for name, content in (("new", b"new"), ("file", b"old file")):
+        with may_be_refused("RENAME_WHITEOUT", errno.EINVAL, errno.EPERM):
+            renameat2(name, "moved", RENAME_WHITEOUT)
+        seen = os.lstat(name)
+        equal((stat.S_ISCHR(seen.st_mode), seen.st_rdev), (True, 0), f"what is left of {name}")
+        equal(read("moved"), content, "content")
+        os.unlink(name)
+        os.unlink("moved")
+    equal(os.listdir("."), ["directory"], "names")
+    fails(errno.EINVAL, renameat2, "directory", "x", RENAME_WHITEOUT | RENAME_EXCHANGE)
 
 
 @check()
