@@ -154,7 +154,7 @@ def main():
     parser.add_argument("top", nargs="?")
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("words", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     os.umask(0o022)
     gc.freeze()
     if options.what == "list":
