@@ -126,12 +126,12 @@ export class NodeTable {
 
   /**
    * Whether nothing needs the node any more: the kernel does not know it, no directory of the overlay leads to
-   * it, and nothing below it does either.
+   * it, nor will another of its lower names, and nothing below it does either.
    */
   isIdle(node: Node): boolean {
     if (node.lookups > 0 || node === this.root) return false;
     if (node.waiting) return false;
-    if (node.inUpper && node.linkCount > 0) return false;
+    if (node.inUpper && node.linkCount + node.unseenNames > 0) return false;
     return !node.kids || node.kids.size === 0;
   }
 

@@ -61,6 +61,8 @@ export class Node {
   link: Link | null = null;
   moreLinks: Link[] | null = null;
   kids: Map<string, Kid> | null = null;
+  /** Of a copy in the upper: how many more names the lower has of it, that nobody has looked up yet. */
+  unseenNames = 0;
   /** How many of the lower's names of it the view hides. */
   hiddenNames = 0;
   /** How many of its kids are directories, and how many of those the lower does not have. */

@@ -297,7 +297,7 @@ export class Overlay {
       if (node.overlayChange !== 0) this.presentChange(node, st);
       this.presentLinks(node, st);
     } else if (node.inUpper) {
-      st.nlink = node.linkCount;
+      st.nlink = node.linkCount + node.unseenNames;
     } else if (node.hiddenNames > 0) {
       st.nlink = Math.max(node.link ? 1 : 0, st.nlink - node.hiddenNames);
     }

@@ -48,6 +48,21 @@ def existing_hard_links_stay_one_file():
 
 
 @check(before=old_pair)
+def existing_hard_link_not_looked_up():
+    """A link from before that nobody has looked up counts, and has what was written by another that is gone by now."""
+    ino = os.stat("a").st_ino
+    with opened("a", os.O_WRONLY) as fd:
+        os.pwrite(fd, b"CON", 0)
+        equal(os.fstat(fd).st_nlink, 2, "links")
+        make("new", b"new")
+        os.rename("new", "a")
+        equal(os.fstat(fd).st_nlink, 1, "links after a rename over it")
+    equal((read("d/b"), os.stat("d/b").st_ino, os.stat("d/b").st_nlink), (b"CONtent", ino, 1), "by the other name")
+    os.unlink("d/b")
+    equal((sorted(os.listdir(".")), os.listdir("d")), (["a", "d"], []), "names")
+
+
+@check(before=old_pair)
 def existing_link_replaced_leaves_the_other():
     """Renaming a new file over one of two links from before leaves the other as it was."""
     make("new", b"new")
