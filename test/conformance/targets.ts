@@ -3,7 +3,7 @@
  * filesystem, and the plain directory on the same base is its oracle. State: none; each run has its own workspace,
  * and what it mounts is in a mount namespace of its own, which goes with the run.
  */
-import { chownSync, mkdirSync, readFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { disposeWorkspace, makeWorkspace } from '../harness/forget.ts';
@@ -111,16 +111,28 @@ mkdir "$1/ws" "$1/ws/src" "$1/ws/memory"
 chown -R "$2" "$1"`,
 };
 
-/** Arguments: the checks' program, the place, a directory for the fingerprints, "before" or "within", the checks' groups. */
+/**
+ * Arguments: the checks' program, the place, where fingerprints of the lower there go if they are wanted, "before" or
+ * "within", the checks' groups.
+ */
 const RUN = `
 table=$1 place=$2 aside=$3 prepared=$4
 shift 4
 [ "$prepared" = within ] || python3 "$table" prepare "$place" "$@"
-python3 "$table" fingerprint "$place" > "$aside/before" 2> /dev/null || echo '{}' > "$aside/before"
+fingerprint() {
+  if [ -z "$aside" ] || [ ! -d "$place" ]; then return; fi
+  python3 "$table" fingerprint "$place" > "$aside/$1" || exit
+}
+fingerprint before
 cd "$(dirname "$(dirname "$place")")"
 [ "$prepared" = before ] || within=--prepare
 $WINDOW python3 "$table" run $within "$place" "$@" || exit
-python3 "$table" fingerprint "$place" > "$aside/after" 2> /dev/null || echo '{}' > "$aside/after"`;
+fingerprint after`;
+
+function readFingerprints(path: string): Record<string, string> {
+  // Where nothing was prepared in the lower there is none, and there must be none afterwards either.
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {};
+}
 
 function differing(before: Record<string, string>, after: Record<string, string>): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
@@ -159,7 +171,7 @@ export async function runTarget(checks: readonly Check[], target: Target, user: 
       'sh',
       join(readableFor(user, checksDirectory), 'run.py'),
       join(lower, target.directory, 'checks'),
-      aside,
+      target.directory === 'memory' ? aside : '',
       target.existing ? 'before' : 'within',
       ...groups,
     ];
@@ -195,15 +207,15 @@ export async function runTarget(checks: readonly Check[], target: Target, user: 
     if (result.code !== 0)
       throw new Error(`the run ended with ${result.code ?? result.signal}: ${result.stderr}`);
     const [head, ...results] = lines.map((text) => JSON.parse(text));
-    const fingerprints = ['before', 'after'].map((name) =>
-      JSON.parse(readFileSync(join(aside, name), 'utf8')),
-    );
     return {
       target,
       user,
       filesystem: head.filesystem,
       results,
-      changedBelow: target.directory === 'memory' ? differing(fingerprints[0], fingerprints[1]) : [],
+      changedBelow: differing(
+        readFingerprints(join(aside, 'before')),
+        readFingerprints(join(aside, 'after')),
+      ),
     };
   } finally {
     await disposeWorkspace(workspace);

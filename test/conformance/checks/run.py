@@ -128,14 +128,14 @@ def fingerprint(directory):
             if entry.is_symlink():
                 content = os.fsencode(os.readlink(path))
             elif entry.is_file():
-                with table.opened(path, os.O_RDONLY | os.O_NOATIME) as fd, os.fdopen(os.dup(fd), "rb") as file:
-                    content = file.read()
+                with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOATIME), "rb") as file:
+                    content = hashlib.file_digest(file, "sha256").digest()
             attributes = {}
             if not entry.is_symlink():
                 with contextlib.suppress(OSError):
                     attributes = {name: os.getxattr(path, name) for name in sorted(os.listxattr(path))}
             known = (at.st_ino, at.st_mode, at.st_uid, at.st_gid, at.st_nlink, at.st_size, at.st_blocks, at.st_mtime_ns)
-            seen[at.st_ino] = repr((known, attributes, hashlib.sha256(content).digest())).encode()
+            seen[at.st_ino] = repr((known, attributes, content)).encode()
         state.update(repr(path).encode() + seen[at.st_ino])
         if entry.is_dir(follow_symlinks=False):
             walk(path)
