@@ -121,7 +121,7 @@ export function dispatch(
       return name ? handler.link(request.u64(0), node, name, caller, reply) : EINVAL;
     }
     case Op.READ:
-      return handler.read(node, request.u64(2), request.u32(4), reply);
+      return handler.read(node, request.u64(2), request.u32(4), request.u32(8), reply);
     case Op.WRITE: {
       const size = request.u32(4);
       if (request.argLength < 40 + size) return EINVAL;
@@ -167,7 +167,7 @@ export function dispatch(
       return name ? handler.getxattr(node, name, request.u32(0), reply) : EINVAL;
     }
     case Op.LISTXATTR:
-      return handler.listxattr(node, request.u32(0), reply);
+      return handler.listxattr(node, request.u32(0), caller, reply);
     case Op.REMOVEXATTR: {
       const name = request.cstring(0);
       return name ? handler.removexattr(node, name, caller) : EINVAL;

@@ -46,7 +46,8 @@ export interface Handler {
   rmdir(parent: number, name: string, caller: Caller): number;
   rename(from: number, name: string, to: number, newName: string, flags: number, caller: Caller): number;
   link(node: number, parent: number, name: string, caller: Caller, reply: Reply): number;
-  read(node: number, offset: number, size: number, reply: Reply): number;
+  /** `openFlags` are the descriptor's (O_NOATIME). */
+  read(node: number, offset: number, size: number, openFlags: number, reply: Reply): number;
   /** The data are `size` bytes of `bytes` from `start`; `openFlags` are the descriptor's (O_APPEND, O_SYNC). */
   write(
     node: number,
@@ -74,7 +75,7 @@ export interface Handler {
   statfs(node: number, reply: Reply): number;
   setxattr(node: number, name: string, value: Buffer, flags: number, caller: Caller): number;
   getxattr(node: number, name: string, size: number, reply: Reply): number;
-  listxattr(node: number, size: number, reply: Reply): number;
+  listxattr(node: number, size: number, caller: Caller, reply: Reply): number;
   removexattr(node: number, name: string, caller: Caller): number;
   readdir(node: number, cookie: number, size: number, plus: boolean, reply: Reply): number;
 }

@@ -156,11 +156,8 @@ export function fallocate(
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
-  if (sysFallocate(fd, mode, offset, length) < 0) {
-    const error = errno();
-    const failed = error === EOPNOTSUPP && node.inUpper ? zeroRange(fd, mode, offset, length) : error;
-    if (failed) return failed;
-  }
+  const error = allocate(node, fd, mode, offset, length);
+  if (error) return error;
   // No flag says, as a WRITE's does, whether the caller may keep setuid (CAP_FSETID): whoever is not root may not.
   if (caller.uid !== 0) clearSetuid(o, node);
   o.settle(node);
@@ -169,8 +166,11 @@ export function fallocate(
 }
 
 /** tmpfs knows no FALLOC_FL_ZERO_RANGE, and makes the same of two calls: a hole, and room in its place. */
-function zeroRange(fd: number, mode: number, offset: number, length: number): number {
-  if ((mode & ~FALLOC_FL_KEEP_SIZE) !== FALLOC_FL_ZERO_RANGE) return EOPNOTSUPP;
+function allocate(node: Node, fd: number, mode: number, offset: number, length: number): number {
+  if (sysFallocate(fd, mode, offset, length) === 0) return 0;
+  const error = errno();
+  const zeroes = (mode & ~FALLOC_FL_KEEP_SIZE) === FALLOC_FL_ZERO_RANGE;
+  if (error !== EOPNOTSUPP || !node.inUpper || !zeroes) return error;
   if (sysFallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) < 0) return errno();
   return sysFallocate(fd, mode & FALLOC_FL_KEEP_SIZE, offset, length) < 0 ? errno() : 0;
 }

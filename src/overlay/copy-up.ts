@@ -130,6 +130,8 @@ function finish(o: Overlay, node: Node, object: number, st: Stat): number {
   const untimed = copyTimes(o, object, st);
   if (untimed) return untimed;
   node.upper = object;
+  if (!node.isDirectory) node.unseenNames = Math.max(0, st.nlink - node.linkCount);
+  node.copiedBirth = st.birth === 0 ? null : st.birthWords;
   // A directory keeps the descriptor of the lower one that shows through it.
   if (!node.isDirectory) o.descriptors.release(node);
   return 0;
@@ -297,6 +299,8 @@ export function moveToLower(o: Overlay, node: Node): number {
   }
   o.upper.remove(node.upper, false);
   node.upper = 0;
+  node.unseenNames = 0;
+  node.copiedBirth = null;
   node.held = false;
   node.protected = false;
   o.table.identify(node, o.otherStat);

@@ -231,7 +231,7 @@ function makeInUpper(
 }
 
 /** A new node in the upper without a name; or an errno. */
-function makeObject(o: Overlay, parent: Node, what: Making, caller: Caller): Node | number {
+export function makeObject(o: Overlay, parent: Node, what: Making, caller: Caller): Node | number {
   const error = o.statNode(parent, o.stat);
   if (error) return error;
   const setgid = (o.stat.mode & S_ISGID) !== 0;

@@ -28,7 +28,7 @@ export function handlerOf(o: Overlay): Handler {
     rmdir: (parent, name, caller) => rmdir(o, parent, name, caller),
     rename: (from, name, to, newName, flags, caller) => rename(o, from, name, to, newName, flags, caller),
     link: (node, parent, name, caller, reply) => link(o, node, parent, name, caller, reply),
-    read: (node, offset, size, reply) => read(o, node, offset, size, reply),
+    read: (node, offset, size, openFlags, reply) => read(o, node, offset, size, openFlags, reply),
     write: (node, offset, bytes, start, size, writeFlags, openFlags, caller, reply) =>
       write(o, node, offset, bytes, start, size, writeFlags, openFlags, caller, reply),
     lseek: (node, offset, whence, reply) => lseek(o, node, offset, whence, reply),
@@ -39,7 +39,7 @@ export function handlerOf(o: Overlay): Handler {
     statfs: (node, reply) => statfs(o, node, reply),
     setxattr: (node, name, value, flags, caller) => setxattr(o, node, name, value, flags, caller.pid),
     getxattr: (node, name, size, reply) => getxattr(o, node, name, size, reply),
-    listxattr: (node, size, reply) => listxattr(o, node, size, reply),
+    listxattr: (node, size, caller, reply) => listxattr(o, node, size, caller.uid, reply),
     removexattr: (node, name, caller) => removexattr(o, node, name, caller.pid),
     readdir: (node, cookie, size, plus, reply) => readdir(o, node, cookie, size, plus, reply),
   };

@@ -93,8 +93,20 @@ export function isEmptyInView(o: Overlay, node: Node): boolean {
   return empty;
 }
 
+/**
+ * The upper's own directory is empty; reading it moves its access time as the kernel's rules have it (relatime). Where its
+ * mode bars this server, the time stays.
+ */
+function readUpperDirectory(o: Overlay, node: Node): void {
+  const fd = openat(o.upper.fd, o.upper.name(node.upper), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) return;
+  getdents64(fd, dents, dents.length);
+  close(fd);
+}
+
 function buildListing(o: Overlay, node: Node): number {
   o.watchDirectory(node);
+  if (node.inUpper) readUpperDirectory(o, node);
   const before = listings.get(node);
   const cookies = before?.cookies ?? new Map<string, number>();
   const listing: Listing = { entries: [], cookies: new Map(), next: Math.max(node.nextCookie, FIRST_COOKIE) };

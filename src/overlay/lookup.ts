@@ -49,6 +49,7 @@ export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: 
   const node = known ?? o.table.adopt(st);
   // A directory has one name: it was renamed outside, and its old name is gone.
   if (node.isDirectory && node.link) node.removeLink(node.link.parent, node.link.name);
+  if (node.unseenNames > 0) node.unseenNames--;
   node.addLink(parent, name);
   if (!node.protected && o.isProtectedName(parent, name)) node.protected = true;
   if (known?.isDirectory) classifyBelow(o, node);

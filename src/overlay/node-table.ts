@@ -119,10 +119,10 @@ export class NodeTable {
     known.names.add(`${parent.id}/${name}`);
   }
 
-  /** How many names the view shows of a lower file, which the record describes. */
+  /** How many names the view shows of a lower file, which the record describes, looked up or not. */
   shownNames(st: Stat): number {
     const hidden = st.dev === this.device ? this.hiddenNames.get(st.ino) : undefined;
-    return hidden?.birth === st.birth ? Math.max(1, st.nlink - hidden.names.size) : st.nlink;
+    return hidden?.birth === st.birth ? Math.max(0, st.nlink - hidden.names.size) : st.nlink;
   }
 
   /** Makes the lower inode of the record the one that this node stands for. */
@@ -150,12 +150,12 @@ export class NodeTable {
 
   /**
    * Whether nothing needs the node any more: the kernel does not know it, no directory of the overlay leads to
-   * it, and nothing below it does either.
+   * it, nor will another of its lower names, and nothing below it does either.
    */
   isIdle(node: Node): boolean {
     if (node.lookups > 0 || node === this.root) return false;
     if (node.waiting) return false;
-    if (node.inUpper && node.linkCount > 0) return false;
+    if (node.inUpper && node.linkCount + node.unseenNames > 0) return false;
     return !node.kids || node.kids.size === 0;
   }
 

@@ -52,6 +52,8 @@ export class Node {
   lowerDev = 0;
   /** The lower inode's birth, since inode numbers come back (see Stat.birth). */
   birth = 0;
+  /** Of a copy in the upper: the lower's time of birth (Stat.birthWords). */
+  copiedBirth: Uint32Array | null = null;
   /** Directories: a lower directory at this node's path shows through. */
   hasLower = false;
 
@@ -59,6 +61,8 @@ export class Node {
   link: Link | null = null;
   moreLinks: Link[] | null = null;
   kids: Map<string, Kid> | null = null;
+  /** Of a copy in the upper: how many more names the lower has of it, that nobody has looked up yet. */
+  unseenNames = 0;
   /** How many of its kids are directories, and how many of those the lower does not have. */
   subdirectories = 0;
   upperSubdirectories = 0;

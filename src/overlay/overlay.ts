@@ -294,14 +294,16 @@ export class Overlay {
   /** From the attributes of the layer to those of the view. */
   present(node: Node, st: Stat): void {
     node.setid = (st.mode & (S_ISUID | S_ISGID)) !== 0;
-    if (!node.inUpper && st.nlink > 1 && !node.isDirectory) st.nlink = this.table.shownNames(st);
     st.ino = node.ino;
+    if (node.copiedBirth) st.birthWords = node.copiedBirth;
     st.gid = this.identity.shownGroup(st.gid);
     if (node.isDirectory) {
       if (node.overlayChange !== 0) this.presentChange(node, st);
       this.presentLinks(node, st);
     } else if (node.inUpper) {
-      st.nlink = node.linkCount;
+      st.nlink = node.linkCount + node.unseenNames;
+    } else if (st.nlink > 1) {
+      st.nlink = Math.max(node.link ? 1 : 0, this.table.shownNames(st));
     } else if (!node.link) {
       st.nlink = 0; // perhaps removed in the view alone
     }

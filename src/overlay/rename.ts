@@ -5,7 +5,7 @@
  */
 import type { Caller } from '../fuse/handler.ts';
 import { displayName, scratchCstring } from '../sys/bytes.ts';
-import { RENAME_EXCHANGE, RENAME_NOREPLACE } from '../sys/constants.ts';
+import { RENAME_EXCHANGE, RENAME_NOREPLACE, RENAME_WHITEOUT, S_IFCHR } from '../sys/constants.ts';
 import {
   EEXIST,
   EINVAL,
@@ -22,7 +22,7 @@ import { Stat } from '../sys/stat.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { copyUp, ensureLowerDirectory, moveToLower } from './copy-up.ts';
 import { copyUpTree } from './copy-up-tree.ts';
-import { setOriginalAside } from './create.ts';
+import { makeObject, setOriginalAside } from './create.ts';
 import { isEmptyInView } from './listing.ts';
 import { findChild, NAME_MAX } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -55,7 +55,8 @@ export function rename(
   if (!from || !to) return ESTALE;
   if (!from.isDirectory || !to.isDirectory) return ENOTDIR;
   if (newName.length > NAME_MAX) return ENAMETOOLONG;
-  if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE)) return EINVAL;
+  if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT)) return EINVAL;
+  if (flags & RENAME_EXCHANGE && flags & RENAME_WHITEOUT) return EINVAL;
   const node = findChild(o, from, name, sourceStat);
   if (typeof node === 'number') return node;
   const found = findChild(o, to, newName, targetStat);
@@ -72,7 +73,7 @@ export function rename(
   if (target.node === node) return 0;
   if (isFixed(o, source) || isFixed(o, target)) return EROFS;
   if (o.readonly && (source.protected || target.protected)) return EROFS;
-  if (flags & RENAME_EXCHANGE) return exchange(o, source, target);
+  if (flags & RENAME_EXCHANGE) return exchange(o, source, target, caller);
   return node.isDirectory
     ? renameDirectory(o, source, target, flags, caller)
     : renameFile(o, source, target, flags, caller);
@@ -93,7 +94,7 @@ function renameFile(o: Overlay, source: Side, target: Side, flags: number, calle
   const whiteout = target.parent.kid(target.name);
   const coversDirectory = whiteout instanceof Whiteout && whiteout.hidden !== null;
   const sticks = node.inUpper || node.protected || source.protected || target.protected || coversDirectory;
-  return sticks ? moveInView(o, source, target, caller) : renameInLower(o, source, target, flags);
+  return sticks ? moveInView(o, source, target, flags, caller) : renameInLower(o, source, target, flags);
 }
 
 /** Unprotected to unprotected: the lower's own rename. */
@@ -139,11 +140,16 @@ function forgetReplaced(o: Overlay, replaced: Node, target: Side): void {
   o.dropIdle(replaced);
 }
 
+/** What RENAME_WHITEOUT leaves: the mark of an overlayfs that has this view for its own upper. */
+const WHITEOUT_DEVICE = { mode: S_IFCHR, rdev: 0, target: '' };
+
 /** At least one side is the overlay's business: names move in memory, content moves up if it is below. */
-function moveInView(o: Overlay, source: Side, target: Side, caller: Caller): number {
+function moveInView(o: Overlay, source: Side, target: Side, flags: number, caller: Caller): number {
   const node = source.node!;
   const outcome = copyUp(o, node);
   if (outcome) return outcome;
+  const left = flags & RENAME_WHITEOUT ? makeObject(o, source.parent, WHITEOUT_DEVICE, caller) : undefined;
+  if (typeof left === 'number') return left;
   if (target.node) {
     const error = takeName(o, target.node, target.parent, target.name);
     if (error) return error;
@@ -153,6 +159,10 @@ function moveInView(o: Overlay, source: Side, target: Side, caller: Caller): num
   node.removeLink(source.parent, source.name);
   const error = leaveName(o, node, source);
   if (error) return error;
+  if (left) {
+    left.protected = true;
+    left.addLink(source.parent, source.name);
+  }
   node.addLink(target.parent, target.name);
   node.protected = true;
   node.held = false;
@@ -192,7 +202,7 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
       const error = copyUpTree(o, node);
       if (error) return error;
     }
-    return moveInView(o, source, target, caller);
+    return moveInView(o, source, target, flags, caller);
   }
   if (!node.hasLower) return EXDEV;
   const fromPath = o.path(source.parent, source.name);
@@ -208,8 +218,14 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
   return error;
 }
 
+/** Copies up what is exchanged; a directory of the lower with all below it, which must not change its class by it. */
+function moveUp(o: Overlay, node: Node, staysProtected: boolean): number {
+  if (node.isDirectory && !staysProtected) return EXDEV;
+  return node.isDirectory && node.hasLower ? copyUpTree(o, node) : copyUp(o, node);
+}
+
 /** RENAME_EXCHANGE: in the lower if both are there for good, otherwise in the view. */
-function exchange(o: Overlay, source: Side, target: Side): number {
+function exchange(o: Overlay, source: Side, target: Side, caller: Caller): number {
   const a = source.node!;
   const b = target.node!;
   if (!source.protected && !target.protected) {
@@ -240,10 +256,11 @@ function exchange(o: Overlay, source: Side, target: Side): number {
     o.settle(b);
   } else {
     for (const node of [a, b]) {
-      if (node.isDirectory && !(source.protected && target.protected)) return EXDEV;
-      const outcome = node.isDirectory && node.hasLower ? copyUpTree(o, node) : copyUp(o, node);
+      const outcome = moveUp(o, node, source.protected && target.protected);
       if (outcome) return outcome;
     }
+    const fromPath = o.path(source.parent, source.name) ?? source.name;
+    const toPath = o.path(target.parent, target.name) ?? target.name;
     for (const { node, parent, name } of [source, target] as Required<Side>[]) {
       const error = vacate(o, node!, parent, name);
       if (error) return error;
@@ -254,6 +271,8 @@ function exchange(o: Overlay, source: Side, target: Side): number {
     }
     touchDirectory(o, source.parent);
     if (target.parent !== source.parent) touchDirectory(o, target.parent);
+    noteRename(o, a, fromPath, target, caller);
+    noteRename(o, b, toPath, source, caller);
   }
   a.removeLink(source.parent, source.name);
   b.removeLink(target.parent, target.name);

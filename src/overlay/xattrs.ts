@@ -38,13 +38,33 @@ export function getxattr(o: Overlay, id: number, name: string, size: number, rep
   return n < 0 ? errno() : replyWith(value, n, size, reply);
 }
 
-export function listxattr(o: Overlay, id: number, size: number, reply: Reply): number {
+export function listxattr(o: Overlay, id: number, size: number, uid: number, reply: Reply): number {
   const node = o.node(id);
   if (!node) return ESTALE;
   const path = magicPath(o, node);
   if (typeof path === 'number') return path;
   const n = (node.inUpper ? llistxattr : sysList)(path, list, MAX);
-  return n < 0 ? errno() : replyWith(list, n, size, reply);
+  if (n < 0) return errno();
+  return replyWith(list, uid === 0 ? n : withoutTrusted(n), size, reply);
+}
+
+const TRUSTED = Buffer.from('trusted.');
+
+/**
+ * The kernel of the lower shows `trusted.*` to who has CAP_SYS_ADMIN, which this server may have and its caller not.
+ * Moves the other names of the list together, and returns their length.
+ */
+function withoutTrusted(length: number): number {
+  let kept = 0;
+  for (let start = 0; start < length; ) {
+    const end = list.indexOf(0, start) + 1;
+    if (!list.subarray(start, end).subarray(0, TRUSTED.length).equals(TRUSTED)) {
+      list.copyWithin(kept, start, end);
+      kept += end - start;
+    }
+    start = end;
+  }
+  return kept;
 }
 
 /** A size of 0 asks how much there is. */

@@ -35,6 +35,7 @@ export const STATX_BTIME = 0x800;
 export const S_IFMT = 0o170000;
 export const S_IFLNK = 0o120000;
 export const S_IFREG = 0o100000;
+export const S_IFCHR = 0o020000;
 export const S_IFDIR = 0o040000;
 export const S_ISUID = 0o4000;
 export const S_ISGID = 0o2000;
@@ -42,7 +43,7 @@ export const S_IXGRP = 0o010;
 
 export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
-
+export const RENAME_WHITEOUT = 4;
 export const SEEK_SET = 0;
 export const SEEK_DATA = 3;
 export const SEEK_HOLE = 4;

@@ -68,6 +68,13 @@ export class Stat {
     if (!(this.words[0]! & STATX_BTIME)) return 0;
     return (this.words[20]! + (this.words[21]! | 0) * TWO_32) * 1e9 + this.words[22]!;
   }
+  /** The birth as the kernel has it: three words, in the order of the record. */
+  get birthWords(): Uint32Array {
+    return this.words.slice(20, 23);
+  }
+  set birthWords(value: Uint32Array) {
+    this.words.set(value, 20);
+  }
   get mtimeSec(): number {
     return this.words[28]! + (this.words[29]! | 0) * TWO_32;
   }
