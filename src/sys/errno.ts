@@ -36,6 +36,7 @@ export const {
   ELOOP,
   ENODATA,
   EPROTO,
+  EILSEQ,
   EOVERFLOW,
   EOPNOTSUPP,
   ETIMEDOUT,

@@ -3,12 +3,13 @@
  * written, the account given. All on the main thread, but for the notifications.
  */
 import { Engine } from '../fuse/engine.ts';
+import type { Driver, DriverEvents, Handler } from '../fuse/handler.ts';
 import { WRITE_IDLE_MS } from '../overlay/descriptors.ts';
 import { handlerOf } from '../overlay/filesystem.ts';
 import { releaseAllHeld } from '../overlay/held.ts';
 import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
-import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
+import { type Notifier, Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
 import { write } from '../sys/libc.ts';
 import { inPool } from '../sys/pool.ts';
@@ -25,6 +26,12 @@ export interface WindowState {
   descriptors: number;
 }
 
+/** A mounted device for forget's own engine to serve, or what makes another driver. */
+export type ServeOn = number | ((handler: Handler, events: DriverEvents) => Driver);
+
+/** Where the kernel keeps nothing, and can be told nothing. */
+const silent: Notifier = { inode() {}, attributes() {}, entry() {}, flush() {} };
+
 /** Notifications being written at once: one may wait for a directory that a process is busy in. */
 const MOST_WRITES = 2;
 
@@ -34,43 +41,50 @@ export class Server {
   /** What went wrong in forget itself. */
   readonly defects: string[] = [];
   private readonly overlay: Overlay;
-  private readonly engine: Engine;
-  private readonly watch: LowerWatch;
-  private readonly device: number;
+  private readonly engine: Driver;
+  private watch: LowerWatch | undefined;
   private readonly notifications: Uint8Array[] = [];
   private writes = 0;
   private settled = false;
   private idleTimer: NodeJS.Timeout | undefined;
 
   /** `unreported` are paths that the report leaves out. Throws SysError. */
-  constructor(device: number, options: OverlayOptions, unreported: readonly string[]) {
+  constructor(on: ServeOn, options: OverlayOptions, unreported: readonly string[]) {
     let nowEnded: () => void = () => {};
     this.ended = new Promise((resolve) => {
       nowEnded = resolve;
     });
-    this.device = device;
     this.overlay = new Overlay(options);
     const { overlay } = this;
     overlay.ledger.ignored = new Set(unreported);
-    this.engine = new Engine(device, handlerOf(overlay), {
+    const events: DriverEvents = {
       defect: (message, error) => {
         const detail = error instanceof Error ? (error.stack ?? error.message) : String(error ?? '');
         this.defects.push(detail ? `${message}: ${detail}` : message);
       },
       ended: nowEnded,
-    });
+    };
+    overlay.notifier = silent;
+    this.engine = typeof on === 'number' ? this.engineOn(on, events) : on(handlerOf(overlay), events);
     overlay.engine = this.engine;
-    overlay.notifier = new KernelNotifier(
-      (messages) => this.notify(messages),
-      (message) => write(device, message, message.length),
-    );
-    this.watch = new LowerWatch(overlay);
-    const { watch } = this;
-    this.engine.watch({ fd: watch.fd, ready: () => watch.drain() });
-    overlay.watchDirectory = (node) => watch.add(node);
-    overlay.unwatchDirectory = (node) => watch.remove(node);
     this.engine.afterRequest = () => overlay.descriptors.makeRoom();
     this.engine.idle = () => this.idle();
+  }
+
+  /** The kernel keeps what it was told, and is told what changes outside. */
+  private engineOn(device: number, events: DriverEvents): Engine {
+    const { overlay } = this;
+    const engine = new Engine(device, handlerOf(overlay), events);
+    overlay.notifier = new KernelNotifier(
+      (messages) => this.notify(device, messages),
+      (message) => write(device, message, message.length),
+    );
+    const watch = new LowerWatch(overlay);
+    this.watch = watch;
+    engine.watch({ fd: watch.fd, ready: () => watch.drain() });
+    overlay.watchDirectory = (node) => watch.add(node);
+    overlay.unwatchDirectory = (node) => watch.remove(node);
+    return engine;
   }
 
   /** Begins to serve; the device must be mounted. */
@@ -105,7 +119,7 @@ export class Server {
   finish(): WindowState {
     this.engine.stop();
     clearTimeout(this.idleTimer);
-    this.watch.stop();
+    this.watch?.stop();
     if (!this.settled) {
       releaseAllHeld(this.overlay);
       this.overlay.identity.restore();
@@ -125,20 +139,20 @@ export class Server {
     }, WRITE_IDLE_MS);
   }
 
-  private notify(messages: Uint8Array[]): void {
+  private notify(device: number, messages: Uint8Array[]): void {
     this.notifications.push(...messages);
-    while (this.writes < MOST_WRITES && this.notifications.length > 0) this.writeNext();
+    while (this.writes < MOST_WRITES && this.notifications.length > 0) this.writeNext(device);
   }
 
-  private writeNext(): void {
+  private writeNext(device: number): void {
     const next = this.notifications.shift();
     if (!next) return;
     this.writes++;
     // Refusals are in order: the kernel does not know the name or the node any more.
     const message = Buffer.from(next.buffer, next.byteOffset, next.length);
-    inPool(write, [this.device, message, message.length], () => {
+    inPool(write, [device, message, message.length], () => {
       this.writes--;
-      this.writeNext();
+      this.writeNext(device);
     });
   }
 }
