@@ -36,7 +36,6 @@ export const {
   ELOOP,
   ENODATA,
   EPROTO,
-  EILSEQ,
   EOVERFLOW,
   EOPNOTSUPP,
   ETIMEDOUT,

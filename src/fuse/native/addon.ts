@@ -46,13 +46,8 @@ export interface Arguments {
   rmdir: [path: string];
 }
 
-/** What its answer takes after the result: 0, a count, or a negative errno. Where it is left out, nothing. */
+/** What its own answer takes after the result, which is 0, a count, or a negative errno. */
 interface Answers {
-  statfs: [words: Uint32Array];
-  getattr: [words: Uint32Array];
-  fgetattr: [words: Uint32Array];
-  readdir: [names: string[], stats: Uint32Array[]];
-  readlink: [target: string];
   // The memory that was lent to the callback, and is taken back.
   setxattr: [value: ArrayBufferLike];
   getxattr: [value: ArrayBufferLike];
@@ -63,20 +58,20 @@ interface Answers {
 }
 
 export type Operation = keyof Arguments;
-/** Answered by a result alone. */
-export type PlainOperation = Exclude<Operation, keyof Answers>;
-type AnswerOf<K extends Operation> = K extends keyof Answers ? Answers[K] : [];
-
-/** Answers a request, whose thread goes on at once. */
-export type Signal<K extends Operation> = (record: Buffer, result: number, ...answer: AnswerOf<K>) => void;
 
 export type Callbacks = {
   [K in Operation]: (record: Buffer, operation: number, ...args: Arguments[K]) => void;
 };
 
 export type Addon = { readonly [K in Operation as `op_${K}`]: number } & {
-  readonly [K in Operation as `fuse_native_signal_${K}`]: Signal<K>;
+  readonly [K in keyof Answers as `fuse_native_signal_${K}`]: (
+    record: Buffer,
+    result: number,
+    ...answer: Answers[K]
+  ) => void;
 } & {
+  /** Lets the libfuse thread of a record go on, with a result and nothing else: that is the same for every operation. */
+  fuse_native_signal_init(record: Buffer, result: number): void;
   readonly sizeof_fuse_thread_t: number;
   /**
    * Mounts, and starts the threads that ask. Throws 'fuse failed'; libfuse has said why on standard error. `implemented`

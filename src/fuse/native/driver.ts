@@ -32,7 +32,8 @@ import {
 } from '../handler.ts';
 import { FSTYPE, SOURCE } from '../mount.ts';
 import { type Addon, DriverUnavailable, loadAddon, type Operation } from './addon.ts';
-import { callbacksOf, PUT_ASIDE } from './operations.ts';
+import { callbacksOf } from './callbacks.ts';
+import { Operations, PUT_ASIDE } from './operations.ts';
 
 interface Waiting {
   attempt: () => number;
@@ -48,8 +49,7 @@ export class NativeDriver implements Driver {
   private readonly addon: Addon;
   private readonly events: DriverEvents;
   private readonly counts = new Map<Operation, number>();
-  private readonly trim: () => void;
-  private readonly callbacks: ReturnType<typeof callbacksOf>['callbacks'];
+  private readonly operations: Operations;
   /** What the addon's threads point to. */
   private readonly records = new Set<Buffer>();
   private thread = Buffer.alloc(0);
@@ -68,12 +68,7 @@ export class NativeDriver implements Driver {
     this.mountpoint = mountpoint;
     this.flags = flags;
     this.events = events;
-    const { callbacks, trim } = callbacksOf(this.addon, handler, (operation, attempt, send) => {
-      this.counts.set(operation, (this.counts.get(operation) ?? 0) + 1);
-      this.serve({ operation, attempt, send });
-    });
-    this.callbacks = callbacks;
-    this.trim = trim;
+    this.operations = new Operations(handler);
   }
 
   /**
@@ -86,7 +81,11 @@ export class NativeDriver implements Driver {
     const { addon } = this;
     const implemented = new Uint32Array(35);
     const callbacks: unknown[] = [];
-    for (const [name, callback] of Object.entries(this.callbacks)) {
+    const byName = callbacksOf(addon, this.operations, (operation, attempt, send) => {
+      this.counts.set(operation, (this.counts.get(operation) ?? 0) + 1);
+      this.serve({ operation, attempt, send });
+    });
+    for (const [name, callback] of Object.entries(byName)) {
       const number = addon[`op_${name as Operation}`];
       implemented[number] = 1;
       callbacks[number] = callback;
@@ -173,7 +172,7 @@ export class NativeDriver implements Driver {
     }
     this.send(waiting, outcome);
     if (!this.running) return;
-    this.trim();
+    this.operations.trim();
     this.afterRequest();
     this.idle();
   }

@@ -1,50 +1,39 @@
 /**
- * From libfuse's callbacks, which name files by path, to the handler's methods, which know them by node id. State: the
- * open files, by the number that libfuse was given for each.
+ * libfuse's operations, which name files by path, on a handler, which knows them by node id. Each returns 0, a count, a
+ * negative errno, or PUT_ASIDE; what it has to say beyond that stands in `reply`. State: the open files, by the number
+ * that libfuse was given for each.
  *
  * What is asked of an open file goes to the node that was opened, whatever its path leads to by now. A file that is
  * removed while open, libfuse renames to a name of its own and removes at its last close; here it is unlinked at once,
  * and only known by that name, so that nothing hidden comes to be in either layer.
  */
-import { bytesOf } from '../../sys/bytes.ts';
-import { EILSEQ } from '../../sys/errno.ts';
 import { Fattr, MAX_IO, OUT_HEADER_SIZE, WRITE_CACHE } from '../abi.ts';
 import { type Caller, DEFERRED, type Handler, type SetAttr } from '../handler.ts';
 import { Reply } from '../reply.ts';
-import type { Addon, Callbacks, Operation, PlainOperation } from './addon.ts';
-import { emptyStatfs, entriesOf, newStat, putStat, statfsWords } from './decode.ts';
 import { entryId, Paths } from './paths.ts';
-import { atimeOf, isWriteback, mtimeOf, openFlagsOf } from './record.ts';
+import { eachEntry } from './structs.ts';
 
-/** The result of an attempt that the handler put aside: to be made again from its beginning. */
+/** The handler put the request aside: to be made again from its beginning. */
 export const PUT_ASIDE = Number.NEGATIVE_INFINITY;
 
-/**
- * Runs `attempt`, which returns 0, a count, a negative errno or PUT_ASIDE, and gives its result, once it has one, to
- * `send`. Where nothing is served any more, or `attempt` throws, it gives an errno.
- */
-export type Serve = (operation: Operation, attempt: () => number, send: (result: number) => void) => void;
-
-const TWO_32 = 2 ** 32;
 const UNCHANGED = 0xffffffff;
 const LAST_HANDLE = 0x7fffffff;
 
-interface OpenFile {
-  node: number;
-}
+/** DEFERRED and errno as a result. */
+const resultOf = (outcome: number): number => (outcome === DEFERRED ? PUT_ASIDE : 0 - outcome);
 
-export function callbacksOf(
-  addon: Addon,
-  handler: Handler,
-  serve: Serve,
-): { callbacks: Callbacks; trim(): void } {
-  const paths = new Paths(handler);
-  const reply = new Reply();
-  const files = new Map<number, OpenFile>();
-  let lastHandle = 0;
-  // libfuse knows who asks, and the addon does not pass it on: everything is done as the server's own user.
-  const caller: Caller = { uid: process.geteuid!(), gid: process.getegid!(), pid: 0, umask: 0 };
-  const change: SetAttr = {
+/** All paths are byte strings that begin with a slash. */
+export class Operations {
+  readonly reply = new Reply();
+  private readonly handler: Handler;
+  private readonly paths: Paths;
+  /** The node of each open file. */
+  private readonly files = new Map<number, number>();
+  private lastHandle = 0;
+  // libfuse knows who asks, and the addon does not pass it on: everything is done as the server's own user. The kernel
+  // has applied the umask.
+  private readonly caller: Caller = { uid: process.geteuid!(), gid: process.getegid!(), pid: 0, umask: 0 };
+  private readonly change: SetAttr = {
     valid: 0,
     size: 0,
     mode: 0,
@@ -56,266 +45,249 @@ export function callbacksOf(
     mtimeNsec: 0,
   };
 
-  const result = (outcome: number): number => (outcome === DEFERRED ? PUT_ASIDE : 0 - outcome);
-  /** Does something with the node of a path, or with that of an open file. */
-  const with_ = (node: number, action: (node: number) => number): number => {
-    if (node < 0) return node;
-    reply.begin();
-    return result(action(node));
-  };
-  const at = (path: string, action: (node: number) => number) => with_(paths.node(path), action);
-  const of = (handle: number, path: string, action: (node: number) => number) =>
-    with_(files.get(handle)?.node ?? paths.node(path), action);
-  /** Makes something under a path; the handler answers with an entry. */
-  const make = (path: string, action: (parent: number, name: string) => number): number => {
-    const place = paths.place(path);
-    if (typeof place === 'number') return place;
-    reply.begin();
-    const outcome = result(action(place.parent, place.name));
-    if (outcome === 0) paths.keep(entryId(reply));
-    return outcome;
-  };
-  const remove = (path: string, action: (parent: number, name: string) => number): number => {
-    const node = paths.node(path);
-    if (node < 0) return node;
-    const place = paths.place(path);
-    if (typeof place === 'number') return place;
-    const outcome = result(action(place.parent, place.name));
-    if (outcome === 0) paths.release(node);
-    return outcome;
-  };
-  const setattr = (node: number, valid: number) => {
-    change.valid = valid;
-    return handler.setattr(node, change, caller, reply);
-  };
-  const truncate = (size: number) => (node: number) => {
-    change.size = size;
-    return setattr(node, Fattr.SIZE);
-  };
-  const stat = newStat();
-  const attributes = (node: number) => {
-    const error = handler.getattr(node, reply);
-    if (!error) putStat(reply, stat);
-    return error;
-  };
-  const data = () => reply.bytes.subarray(OUT_HEADER_SIZE, OUT_HEADER_SIZE + reply.size);
-  /** What a getxattr or listxattr gives: into the caller's memory, of which none asks for the size alone. */
-  const give = (node: number, into: Buffer, action: (node: number, size: number) => number): number => {
-    const outcome = with_(node, (id) => action(id, into.length));
-    if (outcome < 0) return outcome;
-    return into.length === 0 ? data().readUInt32LE(0) : data().copy(into);
-  };
+  constructor(handler: Handler) {
+    this.handler = handler;
+    this.paths = new Paths(handler);
+  }
 
-  const rename = (from: string, to: string): number => {
-    const source = paths.node(from);
-    if (source < 0) return source;
+  /** Between two requests: forgets what was not used for long. */
+  trim(): void {
+    this.paths.trim();
+  }
+
+  /** The data of the reply. */
+  get data(): Buffer {
+    return this.reply.bytes.subarray(OUT_HEADER_SIZE, OUT_HEADER_SIZE + this.reply.size);
+  }
+
+  // Attributes
+
+  getattr(path: string): number {
+    return this.at(path, (node) => this.handler.getattr(node, this.reply));
+  }
+
+  fgetattr(path: string, handle: number): number {
+    return this.of(handle, path, (node) => this.handler.getattr(node, this.reply));
+  }
+
+  truncate(path: string, size: number): number {
+    return this.at(path, (node) => this.resize(node, size));
+  }
+
+  ftruncate(path: string, handle: number, size: number): number {
+    return this.of(handle, path, (node) => this.resize(node, size));
+  }
+
+  private resize(node: number, size: number): number {
+    this.change.size = size;
+    return this.setattr(node, Fattr.SIZE);
+  }
+
+  chmod(path: string, mode: number): number {
+    this.change.mode = mode;
+    return this.at(path, (node) => this.setattr(node, Fattr.MODE));
+  }
+
+  chown(path: string, uid: number, gid: number): number {
+    this.change.uid = uid;
+    this.change.gid = gid;
+    const valid = (uid === UNCHANGED ? 0 : Fattr.UID) | (gid === UNCHANGED ? 0 : Fattr.GID);
+    return this.at(path, (node) => this.setattr(node, valid));
+  }
+
+  /** Times in ms since 1970. */
+  utimens(path: string, atime: number, mtime: number): number {
+    const { change } = this;
+    change.atime = Math.floor(atime / 1000);
+    change.atimeNsec = (atime - change.atime * 1000) * 1e6;
+    change.mtime = Math.floor(mtime / 1000);
+    change.mtimeNsec = (mtime - change.mtime * 1000) * 1e6;
+    return this.at(path, (node) => this.setattr(node, Fattr.ATIME | Fattr.MTIME));
+  }
+
+  private setattr(node: number, valid: number): number {
+    this.change.valid = valid;
+    return this.handler.setattr(node, this.change, this.caller, this.reply);
+  }
+
+  statfs(path: string): number {
+    return this.at(path, (node) => this.handler.statfs(node, this.reply));
+  }
+
+  readlink(path: string): number {
+    return this.at(path, (node) => this.handler.readlink(node, this.reply));
+  }
+
+  setxattr(path: string, name: string, value: Buffer, flags: number): number {
+    return this.at(path, (node) => this.handler.setxattr(node, name, value, flags, this.caller));
+  }
+
+  removexattr(path: string, name: string): number {
+    return this.at(path, (node) => this.handler.removexattr(node, name, this.caller));
+  }
+
+  /** Into the caller's memory; where that has no room, the count alone. */
+  getxattr(path: string, name: string, into: Buffer): number {
+    const outcome = this.at(path, (node) => this.handler.getxattr(node, name, into.length, this.reply));
+    return outcome || this.give(into);
+  }
+
+  listxattr(path: string, into: Buffer): number {
+    const outcome = this.at(path, (node) => this.handler.listxattr(node, into.length, this.reply));
+    return outcome || this.give(into);
+  }
+
+  private give(into: Buffer): number {
+    return into.length === 0 ? this.data.readUInt32LE(0) : this.data.copy(into);
+  }
+
+  // Files
+
+  /** Returns the number of the open file, which is above 0. */
+  open(path: string): number {
+    const node = this.paths.node(path);
+    if (node < 0) return node;
+    do this.lastHandle = this.lastHandle === LAST_HANDLE ? 1 : this.lastHandle + 1;
+    while (this.files.has(this.lastHandle));
+    this.files.set(this.lastHandle, node);
+    this.paths.open(node);
+    return this.lastHandle;
+  }
+
+  release(handle: number): number {
+    const node = this.files.get(handle);
+    if (node !== undefined) this.paths.close(node);
+    this.files.delete(handle);
+    return 0;
+  }
+
+  read(path: string, handle: number, into: Buffer, offset: number): number {
+    const outcome = this.of(handle, path, (node) => this.handler.read(node, offset, into.length, this.reply));
+    return outcome || this.data.copy(into);
+  }
+
+  write(
+    path: string,
+    handle: number,
+    bytes: Buffer,
+    offset: number,
+    openFlags: number,
+    writeback: boolean,
+  ): number {
+    const { handler, caller, reply } = this;
+    const flags = writeback ? WRITE_CACHE : 0;
+    const outcome = this.of(handle, path, (node) =>
+      handler.write(node, offset, bytes, 0, bytes.length, flags, openFlags, caller, reply),
+    );
+    return outcome || this.data.readUInt32LE(0);
+  }
+
+  fsync(path: string, handle: number, dataOnly: boolean): number {
+    return this.of(handle, path, (node) => this.handler.fsync(node, dataOnly));
+  }
+
+  fsyncdir(path: string, dataOnly: boolean): number {
+    return this.at(path, (node) => this.handler.fsync(node, dataOnly));
+  }
+
+  /** Calls back for each entry, as `eachEntry` does. */
+  readdir(path: string, stat: Buffer, put: (name: Buffer) => boolean): number {
+    return this.at(path, (node) => {
+      for (let cookie = 0; ; ) {
+        this.reply.begin();
+        const error = this.handler.readdir(node, cookie, MAX_IO, false, this.reply);
+        if (error || this.reply.size === 0) return error;
+        cookie = eachEntry(this.reply, stat, put);
+      }
+    });
+  }
+
+  // Names
+
+  mknod(path: string, mode: number, device: number): number {
+    return this.make(path, (parent, name) =>
+      this.handler.mknod(parent, name, mode, device, this.caller, this.reply),
+    );
+  }
+
+  mkdir(path: string, mode: number): number {
+    return this.make(path, (parent, name) => this.handler.mkdir(parent, name, mode, this.caller, this.reply));
+  }
+
+  symlink(target: string, path: string): number {
+    return this.make(path, (parent, name) =>
+      this.handler.symlink(parent, name, target, this.caller, this.reply),
+    );
+  }
+
+  link(from: string, to: string): number {
+    const node = this.paths.node(from);
+    if (node < 0) return node;
+    return this.make(to, (parent, name) => this.handler.link(node, parent, name, this.caller, this.reply));
+  }
+
+  unlink(path: string): number {
+    if (this.paths.unhide(path)) return 0;
+    return this.remove(path, (parent, name) => this.handler.unlink(parent, name, this.caller));
+  }
+
+  rmdir(path: string): number {
+    return this.remove(path, (parent, name) => this.handler.rmdir(parent, name, this.caller));
+  }
+
+  rename(from: string, to: string): number {
+    const { handler, paths, caller } = this;
+    const node = paths.node(from);
+    if (node < 0) return node;
     const old = paths.place(from);
     const place = paths.place(to);
     if (typeof old === 'number') return old;
     if (typeof place === 'number') return place;
-    if (old.parent === place.parent && paths.isHiding(source, place.name)) {
-      const outcome = result(handler.unlink(old.parent, old.name, caller));
-      if (outcome === 0) paths.hide(place.name, source);
+    if (old.parent === place.parent && paths.isHiding(node, place.name)) {
+      const outcome = resultOf(handler.unlink(old.parent, old.name, caller));
+      if (outcome === 0) paths.hide(place.name, node);
       return outcome;
     }
     const replaced = paths.child(place.parent, place.name);
-    const outcome = result(handler.rename(old.parent, old.name, place.parent, place.name, 0, caller));
-    if (outcome === 0 && replaced >= 0 && replaced !== source) paths.release(replaced);
+    const outcome = resultOf(handler.rename(old.parent, old.name, place.parent, place.name, 0, caller));
+    if (outcome === 0 && replaced > 0 && replaced !== node) paths.release(replaced);
     return outcome;
-  };
+  }
 
-  let names: string[] = [];
-  let stats: Uint32Array[] = [];
-  const list = (node: number): number => {
-    names = [];
-    stats = [];
-    const seen = new Set<string>();
-    for (let cookie = 0; ; ) {
-      reply.begin();
-      const error = handler.readdir(node, cookie, MAX_IO, false, reply);
-      if (error) return error;
-      if (reply.size === 0) return 0;
-      for (const entry of entriesOf(reply)) {
-        cookie = entry.cookie;
-        // Names that are not UTF-8 show, so that nobody takes the directory for empty, and lead to EILSEQ.
-        const shown = Buffer.from(entry.name, 'latin1').toString('utf8');
-        if (seen.has(shown)) continue;
-        seen.add(shown);
-        names.push(shown);
-        stats.push(entry.stat);
-      }
-    }
-  };
+  // From paths to nodes
 
-  const target = { text: '' };
-  const readlink = (node: number): number => {
-    const error = handler.readlink(node, reply);
-    if (error) return error;
-    target.text = data().toString('utf8');
-    return Buffer.from(target.text, 'utf8').equals(data()) ? 0 : EILSEQ;
-  };
+  private at(path: string, action: (node: number) => number): number {
+    return this.on(this.paths.node(path), action);
+  }
 
-  const open = (path: string): number =>
-    at(path, (node) => {
-      do lastHandle = lastHandle === LAST_HANDLE ? 1 : lastHandle + 1;
-      while (files.has(lastHandle));
-      files.set(lastHandle, { node });
-      paths.open(node);
-      return 0;
-    });
-  const release = (handle: number): number => {
-    const file = files.get(handle);
-    if (!file) return 0;
-    files.delete(handle);
-    paths.close(file.node);
-    return 0;
-  };
+  /** The path serves where libfuse has no open file. */
+  private of(handle: number, path: string, action: (node: number) => number): number {
+    return this.on(this.files.get(handle) ?? this.paths.node(path), action);
+  }
 
-  const offset = (low: number, high: number) => low + high * TWO_32;
-  const write = (record: Buffer, node: number, bytes: Buffer, size: number, position: number): number => {
-    const flags = isWriteback(record) ? WRITE_CACHE : 0;
-    return handler.write(node, position, bytes, 0, size, flags, openFlagsOf(record), caller, reply);
-  };
+  private on(node: number, action: (node: number) => number): number {
+    if (node < 0) return node;
+    this.reply.begin();
+    return resultOf(action(node));
+  }
 
-  /** For what is answered by a result alone. */
-  const plain =
-    <A extends unknown[]>(operation: PlainOperation, attempt: (...args: A) => number) =>
-    (record: Buffer, _operation: number, ...args: A) => {
-      serve(
-        operation,
-        () => attempt(...args),
-        (r) => addon[`fuse_native_signal_${operation}`](record, r),
-      );
-    };
+  /** The handler answers with an entry, and counts the new node as looked up. */
+  private make(path: string, action: (parent: number, name: string) => number): number {
+    const place = this.paths.place(path);
+    if (typeof place === 'number') return place;
+    this.reply.begin();
+    const outcome = resultOf(action(place.parent, place.name));
+    if (outcome === 0) this.paths.keep(entryId(this.reply));
+    return outcome;
+  }
 
-  const callbacks: Callbacks = {
-    init: plain('init', () => 0),
-    statfs: (record, _, path) => {
-      let words = emptyStatfs();
-      const attempt = () =>
-        at(path, (node) => {
-          const error = handler.statfs(node, reply);
-          if (!error) words = statfsWords(reply);
-          return error;
-        });
-      serve('statfs', attempt, (r) => addon.fuse_native_signal_statfs(record, r, words));
-    },
-    getattr: (record, _, path) =>
-      serve(
-        'getattr',
-        () => at(path, attributes),
-        (r) => addon.fuse_native_signal_getattr(record, r, stat),
-      ),
-    fgetattr: (record, _, path, handle) =>
-      serve(
-        'fgetattr',
-        () => of(handle, path, attributes),
-        (r) => addon.fuse_native_signal_fgetattr(record, r, stat),
-      ),
-    readdir: (record, _, path) =>
-      serve(
-        'readdir',
-        () => at(path, list),
-        (r) => addon.fuse_native_signal_readdir(record, r, r < 0 ? [] : names, r < 0 ? [] : stats),
-      ),
-    readlink: (record, _, path) =>
-      serve(
-        'readlink',
-        () => at(path, readlink),
-        (r) => addon.fuse_native_signal_readlink(record, r, r < 0 ? '' : target.text),
-      ),
-    open: (record, _, path) =>
-      serve(
-        'open',
-        () => open(path),
-        (r) => addon.fuse_native_signal_open(record, r, r < 0 ? 0 : lastHandle),
-      ),
-    read: (record, _, path, handle, bytes, size, low, high) => {
-      const attempt = () => {
-        const outcome = of(handle, path, (node) => handler.read(node, offset(low, high), size, reply));
-        return outcome < 0 ? outcome : data().copy(bytes);
-      };
-      serve('read', attempt, (r) => addon.fuse_native_signal_read(record, r, 0, bytes.buffer));
-    },
-    write: (record, _, path, handle, bytes, size, low, high) => {
-      const attempt = () => {
-        const outcome = of(handle, path, (node) => write(record, node, bytes, size, offset(low, high)));
-        return outcome < 0 ? outcome : data().readUInt32LE(0);
-      };
-      serve('write', attempt, (r) => addon.fuse_native_signal_write(record, r, 0, bytes.buffer));
-    },
-    setxattr: (record, _, path, name, value, __, flags) => {
-      const attempt = () => at(path, (node) => handler.setxattr(node, bytesOf(name), value, flags, caller));
-      serve('setxattr', attempt, (r) => addon.fuse_native_signal_setxattr(record, r, value.buffer));
-    },
-    getxattr: (record, _, path, name, value) => {
-      const attempt = () =>
-        give(paths.node(path), value, (node, size) => handler.getxattr(node, bytesOf(name), size, reply));
-      serve('getxattr', attempt, (r) => addon.fuse_native_signal_getxattr(record, r, value.buffer));
-    },
-    listxattr: (record, _, path, into) => {
-      const attempt = () =>
-        give(paths.node(path), into, (node, size) => handler.listxattr(node, size, reply));
-      serve('listxattr', attempt, (r) => addon.fuse_native_signal_listxattr(record, r, into.buffer));
-    },
-    utimens: (record, _, path) => {
-      const attempt = () =>
-        at(path, (node) => {
-          change.atime = Math.floor(atimeOf(record) / 1000);
-          change.atimeNsec = (atimeOf(record) - change.atime * 1000) * 1e6;
-          change.mtime = Math.floor(mtimeOf(record) / 1000);
-          change.mtimeNsec = (mtimeOf(record) - change.mtime * 1000) * 1e6;
-          return setattr(node, Fattr.ATIME | Fattr.MTIME);
-        });
-      serve('utimens', attempt, (r) => addon.fuse_native_signal_utimens(record, r));
-    },
-    removexattr: plain('removexattr', (path, name: string) =>
-      at(path, (node) => handler.removexattr(node, bytesOf(name), caller)),
-    ),
-    fsync: plain('fsync', (path, dataOnly: number, handle: number) =>
-      of(handle, path, (node) => handler.fsync(node, dataOnly !== 0)),
-    ),
-    fsyncdir: plain('fsyncdir', (path, dataOnly: number) =>
-      at(path, (node) => handler.fsync(node, dataOnly !== 0)),
-    ),
-    truncate: plain('truncate', (path, low: number, high: number) => at(path, truncate(offset(low, high)))),
-    ftruncate: plain('ftruncate', (path, handle: number, low: number, high: number) =>
-      of(handle, path, truncate(offset(low, high))),
-    ),
-    chown: plain('chown', (path, uid: number, gid: number) =>
-      at(path, (node) => {
-        change.uid = uid;
-        change.gid = gid;
-        return setattr(node, (uid === UNCHANGED ? 0 : Fattr.UID) | (gid === UNCHANGED ? 0 : Fattr.GID));
-      }),
-    ),
-    chmod: plain('chmod', (path, mode: number) =>
-      at(path, (node) => {
-        change.mode = mode;
-        return setattr(node, Fattr.MODE);
-      }),
-    ),
-    mknod: plain('mknod', (path, mode: number, device: number) =>
-      make(path, (parent, name) => handler.mknod(parent, name, mode, device, caller, reply)),
-    ),
-    mkdir: plain('mkdir', (path, mode: number) =>
-      make(path, (parent, name) => handler.mkdir(parent, name, mode, caller, reply)),
-    ),
-    symlink: plain('symlink', (to, path: string) =>
-      to.includes('\ufffd')
-        ? 0 - EILSEQ
-        : make(path, (parent, name) => handler.symlink(parent, name, bytesOf(to), caller, reply)),
-    ),
-    link: plain('link', (from, to: string) => {
-      const node = paths.node(from);
-      return node < 0 ? node : make(to, (parent, name) => handler.link(node, parent, name, caller, reply));
-    }),
-    unlink: plain('unlink', (path) =>
-      paths.unhide(path) ? 0 : remove(path, (parent, name) => handler.unlink(parent, name, caller)),
-    ),
-    rmdir: plain('rmdir', (path) => remove(path, (parent, name) => handler.rmdir(parent, name, caller))),
-    rename: plain('rename', rename),
-    release: plain('release', (_path, handle: number) => release(handle)),
-  };
-  return { callbacks, trim: () => paths.trim() };
+  private remove(path: string, action: (parent: number, name: string) => number): number {
+    const node = this.paths.node(path);
+    if (node < 0) return node;
+    const place = this.paths.place(path);
+    if (typeof place === 'number') return place;
+    const outcome = resultOf(action(place.parent, place.name));
+    if (outcome === 0) this.paths.release(node);
+    return outcome;
+  }
 }

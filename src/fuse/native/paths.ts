@@ -1,18 +1,15 @@
 /**
- * From the paths that libfuse asks by to the node ids that a handler knows, by looking up one name after the other, each
+ * From the paths that libfuse asks by (byte strings) to the node ids that a handler knows, by looking up one name after the other, each
  * time: the lower may have changed. State: the nodes that the handler counts as looked up, once each, for as long as
  * they are open or were used lately; and the files that were removed while open.
  */
-import { bytesOf } from '../../sys/bytes.ts';
-import { EILSEQ, ENOENT } from '../../sys/errno.ts';
+import { ENOENT } from '../../sys/errno.ts';
 import { OUT_HEADER_SIZE, ROOT_ID } from '../abi.ts';
 import type { Handler } from '../handler.ts';
 import { Reply } from '../reply.ts';
 
 /** Nodes to remember that are not open: a forgotten one is found again by its path. */
 const REMEMBERED = 4096;
-/** What the addon makes of bytes that are not UTF-8. Two such names would be one. */
-const MANGLED = '\ufffd';
 /** libfuse's name for a file that is removed while it is open: its own node's number, and a counter. */
 const HIDDEN = /^\.fuse_hidden[0-9a-f]{16}$/;
 const TWO_32 = 2 ** 32;
@@ -46,7 +43,6 @@ export class Paths {
 
   /** The node of a path, or a negative errno. */
   node(path: string): number {
-    if (path.includes(MANGLED)) return -EILSEQ;
     if (path === '/') return ROOT_ID;
     const removed = this.removed.get(path.slice(path.lastIndexOf('/') + 1));
     return removed ?? this.walk(path);
@@ -54,16 +50,15 @@ export class Paths {
 
   /** The directory of a path, and the name in it; or a negative errno. */
   place(path: string): Place | number {
-    if (path.includes(MANGLED)) return -EILSEQ;
     const slash = path.lastIndexOf('/');
     const parent = slash === 0 ? ROOT_ID : this.walk(path.slice(0, slash));
-    return parent < 0 ? parent : { parent, name: bytesOf(path.slice(slash + 1)) };
+    return parent < 0 ? parent : { parent, name: path.slice(slash + 1) };
   }
 
   private walk(path: string): number {
     let node = ROOT_ID;
     for (const name of path.slice(1).split('/')) {
-      node = this.child(node, bytesOf(name));
+      node = this.child(node, name);
       if (node < 0) return node;
     }
     return node;
