@@ -109,7 +109,7 @@ export class Server {
   /** The self-test is through: its canary, in the root, goes as if it had never been, and outside changes are seen. */
   tested(canary: string): void {
     this.overlay.dropFromRoot(canary);
-    this.watch.start();
+    this.watch?.start();
   }
 
   /**

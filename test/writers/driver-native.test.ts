@@ -36,7 +36,12 @@ const writers: Writer[] = [
     name: 'a shell with mkdir, cp -a, rsync, mv, find -delete and rm -rf on trees',
     arguments: ['trees'],
   },
-  { interpreter: 'python3', program: 'databases.py', name: 'SQLite' },
+  {
+    interpreter: 'python3',
+    program: 'databases.py',
+    name: 'SQLite',
+    comparison: { contentVaries: (path) => path.endsWith('.db') },
+  },
   { interpreter: 'sh', program: 'repository.sh', name: 'git' },
   { interpreter: 'sh', program: 'editors.sh', name: 'editors' },
 ];
