@@ -31,6 +31,7 @@ export async function examine(options: { fix: boolean }): Promise<Examination> {
     namespaces,
     checkSetpriv(),
     checkKoffi(),
+    checkFuseNative(),
     checkUpper(),
     checkMounting(namespaces),
     checkWatches(),
@@ -177,6 +178,20 @@ async function checkKoffi(): Promise<Check> {
       `does not load: ${said}`,
       'reinstall forgetfs here (npm ci), for this machine and this Node',
     );
+  }
+}
+
+/** The other driver: nobody needs it who does not ask for it. */
+async function checkFuseNative(): Promise<Check> {
+  const name = 'fuse-native';
+  try {
+    const { loadAddon } = await import('../fuse/native/addon.ts');
+    const { LIMITS } = await import('../fuse/native/limits.ts');
+    const { version, library } = loadAddon();
+    return ok(name, `${version} loads, with ${library}; what it cannot do: ${LIMITS.join('; ')}`);
+  } catch (error) {
+    const said = error instanceof Error ? firstLine(error.message) : String(error);
+    return ok(name, `is not to be had, and only for --driver fuse-native: ${said}`);
   }
 }
 

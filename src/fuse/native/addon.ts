@@ -5,7 +5,6 @@
  * mount itself, its unmount runs a shell with the path in the command, a timer answers a slow request with ETIMEDOUT,
  * and it passes on neither `use_ino` nor `big_writes` nor a timeout of 0.
  */
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { loadLibrary } from '../../sys/shared-library.ts';
@@ -102,19 +101,24 @@ export class DriverUnavailable extends Error {
 
 export interface LoadedAddon {
   addon: Addon;
+  version: string;
   /** Which libfuse it runs on, for people. */
   library: string;
 }
 
 /** Throws DriverUnavailable. */
 export function loadAddon(): LoadedAddon {
+  // The package has an addon for it, and record.ts the structures.
+  if (process.arch !== 'x64') {
+    throw new DriverUnavailable(`it is for x64 alone, and this is ${process.arch}`, 'use an x64 machine');
+  }
   const require = createRequire(import.meta.url);
   let manifest: string;
   try {
     manifest = require.resolve(`${PACKAGE}/package.json`);
   } catch {
     throw new DriverUnavailable(
-      `the npm package ${PACKAGE} is not installed (npm leaves out what cannot be built, as on arm64)`,
+      `the npm package ${PACKAGE} is not installed`,
       `run "npm install ${PACKAGE}@${VERSION}" where forgetfs is installed`,
     );
   }
@@ -122,32 +126,20 @@ export function loadAddon(): LoadedAddon {
   if (version !== VERSION) {
     throw new DriverUnavailable(
       `${PACKAGE} ${version} is installed, and forget knows ${VERSION}`,
-      `run "npm install ${PACKAGE}@${VERSION}"`,
+      `run "npm install ${PACKAGE}@${VERSION}" where forgetfs is installed`,
     );
   }
-  const home = dirname(manifest);
-  const { path: find } = createRequire(manifest)('node-gyp-build') as { path(directory: string): string };
-  let path: string;
-  try {
-    path = find(home);
-  } catch {
-    throw new DriverUnavailable(
-      `${PACKAGE} has no build for ${process.platform}-${process.arch}`,
-      `build it (npm rebuild ${PACKAGE}, with a C compiler and libfuse-dev)`,
-    );
-  }
+  const build = join(dirname(manifest), 'prebuilds/linux-x64');
   // Its own libfuse.so.2, which a new machine has none of. Loaded first, it is the one that the addon asks for by name.
-  const own = join(dirname(path), 'libfuse.so');
   let refused = '';
   try {
-    if (existsSync(own)) loadLibrary(own);
-    else refused = 'no libfuse.so beside it';
+    loadLibrary(join(build, 'libfuse.so'));
   } catch (error) {
     refused = (error as Error).message;
   }
   try {
-    const addon = require(path) as Addon;
-    return { addon, library: refused ? "this system's libfuse.so.2" : 'its own libfuse.so.2' };
+    const addon = require(join(build, 'node.napi.node')) as Addon;
+    return { addon, version, library: refused ? "this system's libfuse.so.2" : 'its own libfuse.so.2' };
   } catch (error) {
     const said = [(error as Error).message, refused].filter(Boolean).join('; ').replaceAll('\n', ' ');
     throw new DriverUnavailable(
