@@ -184,14 +184,14 @@ async function checkKoffi(): Promise<Check> {
 /** The other driver: nobody needs it who does not ask for it. */
 async function checkFuseNative(): Promise<Check> {
   const name = 'fuse-native';
+  const { DriverUnavailable, loadAddon } = await import('../fuse/native/addon.ts');
   try {
-    const { loadAddon } = await import('../fuse/native/addon.ts');
     const { LIMITS } = await import('../fuse/native/limits.ts');
     const { version, library } = loadAddon();
     return ok(name, `${version} loads, with ${library}; what it cannot do: ${LIMITS.join('; ')}`);
   } catch (error) {
-    const said = error instanceof Error ? firstLine(error.message) : String(error);
-    return ok(name, `is not to be had, and only for --driver fuse-native: ${said}`);
+    if (!(error instanceof DriverUnavailable)) throw error;
+    return ok(name, `not usable, which only --driver fuse-native needs: ${error.found}; ${error.advice}`);
   }
 }
 
