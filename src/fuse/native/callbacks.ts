@@ -17,11 +17,15 @@ import {
 } from './record.ts';
 import { attrToStat, kstatfsToStatvfs, newStat, newStatvfs } from './structs.ts';
 
-/**
- * Runs `attempt`, again if it is put aside, and gives its result to `send`. Where nothing is served any more, or
- * `attempt` throws, it gives an errno.
- */
-export type Serve = (operation: Operation, attempt: () => number, send: (result: number) => void) => void;
+/** One request of a libfuse thread, which waits until it is sent a result: 0, a count, or a negative errno. */
+export interface Call {
+  operation: Operation;
+  /** Asks the handler. Returns such a result, or PUT_ASIDE; may throw. */
+  attempt: () => number;
+  /** After a success: what it gave, out of the reply. Returns the result. */
+  take: () => number;
+  send: (result: number) => void;
+}
 
 const TWO_32 = 2 ** 32;
 const wide = (low: number, high: number) => low + high * TWO_32;
@@ -34,47 +38,55 @@ const path = (record: Buffer, text: string) => known(pathIn(record, text));
 const secondPath = (record: Buffer, text: string) => known(secondPathIn(record, text));
 const xattrName = (record: Buffer, text: string) => known(xattrNameIn(record, text));
 
-export function callbacksOf(addon: Addon, operations: Operations, serve: Serve): Callbacks {
+export function callbacksOf(addon: Addon, operations: Operations, serve: (call: Call) => void): Callbacks {
   const { reply } = operations;
   const stat = newStat();
   const statvfs = newStatvfs();
   const entry = newStat();
 
+  const nothing = () => 0;
   /** For what the addon's own answer would spoil, or adds nothing to. */
   const plain =
-    <A extends unknown[]>(operation: Operation, attempt: (record: Buffer, ...args: A) => number) =>
+    <A extends unknown[]>(
+      operation: Operation,
+      attempt: (record: Buffer, ...args: A) => number,
+      take: (record: Buffer) => number = nothing,
+    ) =>
     (record: Buffer, _: number, ...args: A) => {
-      serve(
+      serve({
         operation,
-        () => attempt(record, ...args),
-        (result) => addon.fuse_native_signal_init(record, result),
-      );
+        attempt: () => attempt(record, ...args),
+        take: () => take(record),
+        send: (result) => addon.fuse_native_signal_init(record, result),
+      });
     };
-  const withStat = (record: Buffer, result: number): number => {
-    if (result !== 0) return result;
+  const takeStat = (record: Buffer): number => {
     attrToStat(reply, stat);
     putStat(record, stat);
     return 0;
   };
+  const takeStatvfs = (record: Buffer): number => {
+    kstatfsToStatvfs(reply, statvfs);
+    putStatvfs(record, statvfs);
+    return 0;
+  };
+  const takeTarget = (record: Buffer): number => {
+    putTarget(record, operations.data);
+    return 0;
+  };
+  const takeCount = () => operations.data.readUInt32LE(0);
+  const takeXattr = (into: Buffer) => (into.length === 0 ? takeCount() : operations.data.copy(into));
 
   return {
     init: plain('init', () => 0),
-    getattr: plain('getattr', (record, name) => withStat(record, operations.getattr(path(record, name)))),
-    fgetattr: plain('fgetattr', (record, name, handle: number) =>
-      withStat(record, operations.fgetattr(path(record, name), handle)),
+    getattr: plain('getattr', (record, name) => operations.getattr(path(record, name)), takeStat),
+    fgetattr: plain(
+      'fgetattr',
+      (record, name, handle: number) => operations.fgetattr(path(record, name), handle),
+      takeStat,
     ),
-    statfs: plain('statfs', (record, name) => {
-      const result = operations.statfs(path(record, name));
-      if (result !== 0) return result;
-      kstatfsToStatvfs(reply, statvfs);
-      putStatvfs(record, statvfs);
-      return 0;
-    }),
-    readlink: plain('readlink', (record, name) => {
-      const result = operations.readlink(path(record, name));
-      if (result === 0) putTarget(record, operations.data);
-      return result;
-    }),
+    statfs: plain('statfs', (record, name) => operations.statfs(path(record, name)), takeStatvfs),
+    readlink: plain('readlink', (record, name) => operations.readlink(path(record, name)), takeTarget),
     readdir: plain('readdir', (record, name) =>
       operations.readdir(path(record, name), entry, (one) => putEntry(record, one, entry)),
     ),
@@ -117,43 +129,49 @@ export function callbacksOf(addon: Addon, operations: Operations, serve: Serve):
     ),
     release: plain('release', (_record, _name, handle: number) => operations.release(handle)),
     open: (record, _, name) =>
-      serve(
-        'open',
-        () => operations.open(path(record, name)),
-        (result) => addon.fuse_native_signal_open(record, Math.min(result, 0), Math.max(result, 0)),
-      ),
+      serve({
+        operation: 'open',
+        attempt: () => operations.open(path(record, name)),
+        take: nothing,
+        send: (result) => addon.fuse_native_signal_open(record, Math.min(result, 0), Math.max(result, 0)),
+      }),
     read: (record, _, name, handle, data, _size, low, high) =>
-      serve(
-        'read',
-        () => operations.read(path(record, name), handle, data, wide(low, high)),
-        (result) => addon.fuse_native_signal_read(record, result, 0, data.buffer),
-      ),
+      serve({
+        operation: 'read',
+        attempt: () => operations.read(path(record, name), handle, wide(low, high), data.length),
+        take: () => operations.data.copy(data),
+        send: (result) => addon.fuse_native_signal_read(record, result, 0, data.buffer),
+      }),
     write: (record, _, name, handle, data, _size, low, high) => {
-      const attempt = () =>
-        operations.write(
-          path(record, name),
-          handle,
-          data,
-          wide(low, high),
-          openFlagsIn(record),
-          isWriteback(record),
-        );
-      serve('write', attempt, (result) => addon.fuse_native_signal_write(record, result, 0, data.buffer));
+      const at = wide(low, high);
+      serve({
+        operation: 'write',
+        attempt: () =>
+          operations.write(path(record, name), handle, data, at, openFlagsIn(record), isWriteback(record)),
+        take: takeCount,
+        send: (result) => addon.fuse_native_signal_write(record, result, 0, data.buffer),
+      });
     },
-    setxattr: (record, _, name, attribute, value, _position, flags) => {
-      const attempt = () =>
-        operations.setxattr(path(record, name), xattrName(record, attribute), value, flags);
-      serve('setxattr', attempt, (result) => addon.fuse_native_signal_setxattr(record, result, value.buffer));
-    },
-    getxattr: (record, _, name, attribute, value) => {
-      const attempt = () => operations.getxattr(path(record, name), xattrName(record, attribute), value);
-      serve('getxattr', attempt, (result) => addon.fuse_native_signal_getxattr(record, result, value.buffer));
-    },
+    setxattr: (record, _, name, attribute, value, _position, flags) =>
+      serve({
+        operation: 'setxattr',
+        attempt: () => operations.setxattr(path(record, name), xattrName(record, attribute), value, flags),
+        take: nothing,
+        send: (result) => addon.fuse_native_signal_setxattr(record, result, value.buffer),
+      }),
+    getxattr: (record, _, name, attribute, value) =>
+      serve({
+        operation: 'getxattr',
+        attempt: () => operations.getxattr(path(record, name), xattrName(record, attribute), value.length),
+        take: () => takeXattr(value),
+        send: (result) => addon.fuse_native_signal_getxattr(record, result, value.buffer),
+      }),
     listxattr: (record, _, name, list) =>
-      serve(
-        'listxattr',
-        () => operations.listxattr(path(record, name), list),
-        (result) => addon.fuse_native_signal_listxattr(record, result, list.buffer),
-      ),
+      serve({
+        operation: 'listxattr',
+        attempt: () => operations.listxattr(path(record, name), list.length),
+        take: () => takeXattr(list),
+        send: (result) => addon.fuse_native_signal_listxattr(record, result, list.buffer),
+      }),
   };
 }

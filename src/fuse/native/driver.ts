@@ -22,24 +22,20 @@ import {
 import { EIO, ENOTCONN, SysError } from '../../sys/errno.ts';
 import { close, dup3, epollAdd, epollCreate1, errno, fcntl, open } from '../../sys/libc.ts';
 import { whenReadable } from '../../sys/readable.ts';
+import { OUT_HEADER_SIZE } from '../abi.ts';
 import {
   DEFERRED,
   type Deferred,
   type Driver,
   type DriverEvents,
   type Handler,
-  type Job,
+  type Postponed,
 } from '../handler.ts';
 import { FSTYPE, SOURCE } from '../mount.ts';
+import type { Reply } from '../reply.ts';
 import { type Addon, DriverUnavailable, loadAddon, type Operation } from './addon.ts';
-import { callbacksOf } from './callbacks.ts';
+import { type Call, callbacksOf } from './callbacks.ts';
 import { Operations, PUT_ASIDE } from './operations.ts';
-
-interface Waiting {
-  attempt: () => number;
-  send: (result: number) => void;
-  operation: Operation;
-}
 
 export class NativeDriver implements Driver {
   /** Nothing that libfuse still has to say would make room: an ENOSPC is final. */
@@ -53,7 +49,8 @@ export class NativeDriver implements Driver {
   /** What the addon's threads point to. */
   private readonly records = new Set<Buffer>();
   private thread = Buffer.alloc(0);
-  private deferredTo: Deferred[] | undefined;
+  /** The one that the handler has now. */
+  private call: Call | undefined;
   private running = true;
   private connection: { stop(): void } | undefined;
 
@@ -81,9 +78,9 @@ export class NativeDriver implements Driver {
     const { addon } = this;
     const implemented = new Uint32Array(35);
     const callbacks: unknown[] = [];
-    const byName = callbacksOf(addon, this.operations, (operation, attempt, send) => {
-      this.counts.set(operation, (this.counts.get(operation) ?? 0) + 1);
-      this.serve({ operation, attempt, send });
+    const byName = callbacksOf(addon, this.operations, (call) => {
+      this.counts.set(call.operation, (this.counts.get(call.operation) ?? 0) + 1);
+      this.serve(call);
     });
     for (const [name, callback] of Object.entries(byName)) {
       const number = addon[`op_${name as Operation}`];
@@ -138,61 +135,65 @@ export class NativeDriver implements Driver {
     return Object.fromEntries([...this.counts].map(([name, count]) => [name.toUpperCase(), count]));
   }
 
-  addJob(job: Job): void {
-    const turn = () => {
-      if (!this.running) return;
-      try {
-        if (job()) setImmediate(turn);
-      } catch (error) {
-        this.events.defect('a job between requests failed', error);
-        this.stop();
-      }
-    };
-    setImmediate(turn);
-  }
-
   defer(list: Deferred[]): typeof DEFERRED {
-    this.deferredTo = list;
+    list.push(this.call!);
     return DEFERRED;
   }
 
   replay(list: Deferred[]): void {
-    for (const waiting of list.splice(0) as Waiting[]) setImmediate(() => this.serve(waiting));
+    for (const call of list.splice(0) as Call[]) setImmediate(() => this.serve(call));
+  }
+
+  retry(list: Deferred[]): void {
+    this.replay(list);
   }
 
   fail(list: Deferred[], error: number): void {
-    for (const waiting of list.splice(0) as Waiting[]) this.send(waiting, -error);
+    for (const call of list.splice(0) as Call[]) this.end(call, -error);
   }
 
-  private serve(waiting: Waiting): void {
-    const outcome = this.running ? this.try(waiting) : -ENOTCONN;
-    if (outcome === PUT_ASIDE) {
-      this.deferredTo!.push(waiting);
-      return;
-    }
-    this.send(waiting, outcome);
-    if (!this.running) return;
-    this.operations.trim();
-    this.afterRequest();
-    this.idle();
+  postpone(): Postponed {
+    const call = this.call!;
+    const { reply } = this.operations;
+    const succeed = (put: (reply: Reply) => void) => {
+      reply.begin();
+      put(reply);
+      this.end(call, call.take());
+    };
+    return {
+      answer: (outcome, put) => (outcome === 0 ? succeed(put ?? (() => {})) : this.end(call, -outcome)),
+      answerWith: (message, length) =>
+        succeed(() => reply.putBytes(message.subarray(OUT_HEADER_SIZE, OUT_HEADER_SIZE + length))),
+    };
   }
 
-  private try({ operation, attempt }: Waiting): number {
+  private serve(call: Call): void {
+    const result = this.running ? this.resultOf(call) : -ENOTCONN;
+    if (result !== PUT_ASIDE) this.end(call, result);
+  }
+
+  private resultOf(call: Call): number {
+    this.call = call;
     try {
-      return attempt();
+      return call.attempt() || call.take();
     } catch (error) {
       if (error instanceof SysError) return -error.errno;
-      this.events.defect(`${operation} failed`, error);
+      this.events.defect(`${call.operation} failed`, error);
       return -EIO;
     }
   }
 
-  private send({ operation, send }: Waiting, result: number): void {
+  /** Lets the libfuse thread go on. */
+  private end({ operation, send }: Call, result: number): void {
     try {
       send(result);
     } catch (error) {
       this.events.defect(`the answer to ${operation} failed`, error);
     }
+    if (!this.running) return;
+    this.operations.trim();
+    this.afterRequest();
+    this.idle();
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * libfuse's operations, which name files by path, on a handler, which knows them by node id. Each returns 0, a count, a
- * negative errno, or PUT_ASIDE; what it has to say beyond that stands in `reply`. State: the open files, by the number
- * that libfuse was given for each.
+ * libfuse's operations, which name files by path, on a handler, which knows them by node id. Each returns 0, a negative
+ * errno, or PUT_ASIDE; what it has to say beyond that stands in `reply`. State: the open files, by the number that
+ * libfuse was given for each.
  *
  * What is asked of an open file goes to the node that was opened, whatever its path leads to by now. A file that is
  * removed while open, libfuse renames to a name of its own and removes at its last close; here it is unlinked at once,
@@ -13,7 +13,7 @@ import { Reply } from '../reply.ts';
 import { entryId, Paths } from './paths.ts';
 import { eachEntry } from './structs.ts';
 
-/** The handler put the request aside: to be made again from its beginning. */
+/** The handler put the request aside: it is to be made again from its beginning, or answered later. */
 export const PUT_ASIDE = Number.NEGATIVE_INFINITY;
 
 const UNCHANGED = 0xffffffff;
@@ -126,19 +126,13 @@ export class Operations {
     return this.at(path, (node) => this.handler.removexattr(node, name, this.caller));
   }
 
-  /** Into the caller's memory; where that has no room, the count alone. */
-  getxattr(path: string, name: string, into: Buffer): number {
-    const outcome = this.at(path, (node) => this.handler.getxattr(node, name, into.length, this.reply));
-    return outcome || this.give(into);
+  /** A size of 0 asks how much there is: a number in the reply. */
+  getxattr(path: string, name: string, size: number): number {
+    return this.at(path, (node) => this.handler.getxattr(node, name, size, this.reply));
   }
 
-  listxattr(path: string, into: Buffer): number {
-    const outcome = this.at(path, (node) => this.handler.listxattr(node, into.length, this.reply));
-    return outcome || this.give(into);
-  }
-
-  private give(into: Buffer): number {
-    return into.length === 0 ? this.data.readUInt32LE(0) : this.data.copy(into);
+  listxattr(path: string, size: number): number {
+    return this.at(path, (node) => this.handler.listxattr(node, size, this.reply));
   }
 
   // Files
@@ -161,11 +155,11 @@ export class Operations {
     return 0;
   }
 
-  read(path: string, handle: number, into: Buffer, offset: number): number {
-    const outcome = this.of(handle, path, (node) => this.handler.read(node, offset, into.length, this.reply));
-    return outcome || this.data.copy(into);
+  read(path: string, handle: number, offset: number, size: number): number {
+    return this.of(handle, path, (node) => this.handler.read(node, offset, size, this.reply));
   }
 
+  /** The reply says how much was written. */
   write(
     path: string,
     handle: number,
@@ -176,10 +170,9 @@ export class Operations {
   ): number {
     const { handler, caller, reply } = this;
     const flags = writeback ? WRITE_CACHE : 0;
-    const outcome = this.of(handle, path, (node) =>
+    return this.of(handle, path, (node) =>
       handler.write(node, offset, bytes, 0, bytes.length, flags, openFlags, caller, reply),
     );
-    return outcome || this.data.readUInt32LE(0);
   }
 
   fsync(path: string, handle: number, dataOnly: boolean): number {
