@@ -230,8 +230,8 @@ withWorkspace(
 
       assert.equal((await forget('mount', '--driver', 'fuse-native', workspace.path, place)).code, 0);
       assert.equal(write('again'), 'again\n');
-      execFileSync('umount', [place]);
-      await until(() => mounted() === 0 && processes().length === 0, 'closed by umount');
+      execFileSync('umount', ['-f', place]);
+      await until(() => mounted() === 0 && processes().length === 0, 'closed by umount -f');
 
       assert.equal((await forget('mount', '--driver', 'fuse-native', workspace.path, place)).code, 0);
       for (const pid of processes().filter((one) => programOf(one) === 'node')) process.kill(pid, 'SIGKILL');
