@@ -53,7 +53,7 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
     .option('--hide', 'protected paths read as absent')
     .option('--readonly', 'writes to protected paths fail (EROFS)')
     .addOption(
-      new Option('--driver <name>', 'what serves the mount (docs/drivers.md)')
+      new Option('--driver <name>', 'who serves the mount: forget itself, or libfuse 2.9')
         .choices(['kernel', 'fuse-native'])
         .default('kernel'),
     )
