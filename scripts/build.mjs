@@ -27,7 +27,7 @@ await build({
   platform: 'node',
   format: 'cjs',
   target: 'node20.19',
-  external: ['koffi'],
+  external: ['koffi', 'fuse-native'],
   // import() of a file beside this one would go through the ES module loader, which takes 10 ms to get going.
   supported: { 'dynamic-import': false },
   define: { 'import.meta.url': '__fileUrl' },

@@ -75,7 +75,10 @@ function explainUsage(text: string): string {
 /** A bug shows its stack; what was expected to go wrong is one line. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const expected = error instanceof Failure || error instanceof SysError || error.name === 'RuleError';
+  const expected =
+    error instanceof Failure ||
+    error instanceof SysError ||
+    ['RuleError', 'DriverUnavailable'].includes(error.name);
   return expected ? error.message : `internal error, please report it: ${error.stack ?? error.message}`;
 }
 

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { RuleLine } from '../overlay/rules.ts';
 import { displayName } from '../sys/bytes.ts';
 import { Failure } from '../window/failure.ts';
-import type { SettingsOptions } from '../window/settings.ts';
+import type { DriverName, SettingsOptions } from '../window/settings.ts';
 import { parseSize } from '../window/size.ts';
 
 /** What commander collects, under the options' own names. */
@@ -16,6 +16,7 @@ interface Parsed {
   hide?: true;
   readonly?: true;
   verbose?: true;
+  driver: DriverName;
 }
 
 /** For the help of both commands. */
@@ -51,6 +52,11 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
     )
     .option('--hide', 'protected paths read as absent')
     .option('--readonly', 'writes to protected paths fail (EROFS)')
+    .addOption(
+      new Option('--driver <name>', 'who serves the mount: forget itself, or libfuse 2.9')
+        .choices(['kernel', 'fuse-native'])
+        .default('kernel'),
+    )
     .option('--quiet', 'no report at the end')
     .option('--verbose', 'say what forget does');
   return () => {
@@ -66,6 +72,7 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
       hide: parsed.hide,
       readonly: parsed.readonly,
       verbose: parsed.verbose,
+      driver: parsed.driver,
     };
   };
 }

@@ -16,7 +16,14 @@ import { close, dup3, errno, open, poll, read, write } from '../sys/libc.ts';
 import { whenReadable } from '../sys/readable.ts';
 import { MAX_OPCODE, Op, OUT_HEADER_SIZE, opName, REQUEST_BUFFER_SIZE } from './abi.ts';
 import { dispatch } from './dispatch.ts';
-import { type Caller, DEFERRED, type Handler } from './handler.ts';
+import {
+  type Caller,
+  DEFERRED,
+  type Driver,
+  type DriverEvents,
+  type Handler,
+  type Postponed,
+} from './handler.ts';
 import { handshake } from './handshake.ts';
 import { Reply } from './reply.ts';
 import { Request } from './request.ts';
@@ -39,27 +46,12 @@ export interface Watched {
   ready(): void;
 }
 
-/** A request that is still owed an answer, wherever its work is done. To be answered once. */
-export interface Postponed {
-  /** As a handler's own outcome; `put` fills the reply of a success. */
-  answer(outcome: number, put?: (reply: Reply) => void): void;
-  /** A success whose `length` bytes stand in `message`, behind room for the header (`OUT_HEADER_SIZE`). */
-  answerWith(message: Buffer, length: number): void;
-}
-
-export interface EngineEvents {
-  /** The device is given up; no request is served any more. */
-  ended(): void;
-  /** It met a defect of its own: an exception in a handler, a reply that the kernel refused. */
-  defect(message: string, error?: unknown): void;
-}
-
-export class Engine {
+export class Engine implements Driver {
   /** Requests answered so far, by opcode. */
   readonly counts = new Float64Array(MAX_OPCODE + 1);
   private readonly device: number;
   private readonly handler: Handler;
-  private readonly events: EngineEvents;
+  private readonly events: DriverEvents;
   private readonly request = new Request();
   private readonly reply = new Reply();
   private readonly header = Buffer.alloc(OUT_HEADER_SIZE);
@@ -85,7 +77,7 @@ export class Engine {
   /** Called when there is nothing to do for now. */
   idle: () => void = () => {};
 
-  constructor(device: number, handler: Handler, events: EngineEvents) {
+  constructor(device: number, handler: Handler, events: DriverEvents) {
     this.device = device;
     this.handler = handler;
     this.events = events;

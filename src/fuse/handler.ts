@@ -10,6 +10,51 @@ import type { Reply } from './reply.ts';
 /** The request was put aside by `Engine.defer` and will be answered when it is replayed. */
 export const DEFERRED = -1;
 
+/** A request that was put aside: whoever handles it only keeps it in a list. */
+export type Deferred = object;
+
+/** A request that is still owed an answer, wherever its work is done. To be answered once. */
+export interface Postponed {
+  /** As a handler's own outcome; `put` fills the reply of a success. */
+  answer(outcome: number, put?: (reply: Reply) => void): void;
+  /** A success whose `length` bytes stand in `message`, behind room for the header (`OUT_HEADER_SIZE`). */
+  answerWith(message: Buffer, length: number): void;
+}
+
+/** Who runs a handler: engine.ts on the kernel's device, or native/driver.ts through libfuse. */
+export interface Driver {
+  /** Whether an ENOSPC of the request in hand is final. */
+  readonly lastTry: boolean;
+  /** Called after each request, when nothing of it is in use any more. */
+  afterRequest: () => void;
+  /** Called when there is nothing to do for now. */
+  idle: () => void;
+  /**
+   * For a handler that cannot answer yet and returns DEFERRED: the request in hand goes to `list`, to be handled from its
+   * beginning when the list is given to `replay`.
+   */
+  defer(list: Deferred[]): typeof DEFERRED;
+  replay(list: Deferred[]): void;
+  /** Like `replay`, for what met ENOSPC: for the last time. */
+  retry(list: Deferred[]): void;
+  /** Answers all that was put aside with an error. */
+  fail(list: Deferred[], error: number): void;
+  /** For a handler that returns DEFERRED and answers when its work, done elsewhere, is. */
+  postpone(): Postponed;
+  /** Begins to serve. */
+  start(): void;
+  stop(): void;
+  /** Requests by name, those that came at all. */
+  requestCounts(): Record<string, number>;
+}
+
+export interface DriverEvents {
+  /** No request is served any more. */
+  ended(): void;
+  /** It met a defect of its own: an exception in a handler, an answer that was refused. */
+  defect(message: string, error?: unknown): void;
+}
+
 /** Who asks. One object, overwritten by each request. */
 export interface Caller {
   uid: number;

@@ -3,6 +3,7 @@
  * the same `st_ino`. Up to `INLINE_BYTES` at once; a larger one by a pool thread, while whoever needs it waits and
  * everybody else is served.
  */
+import type { Deferred } from '../fuse/handler.ts';
 import { encodeDevice } from '../fuse/reply.ts';
 import { cstring, scratchCstring } from '../sys/bytes.ts';
 import {
@@ -195,7 +196,7 @@ function copyElsewhere(
     o.upper.remove(object, false);
     return upperError(o, node, error);
   }
-  const waiting: Buffer[] = [];
+  const waiting: Deferred[] = [];
   node.waiting = waiting;
   const outcome = o.engine.defer(waiting);
   const last = o.engine.lastTry;

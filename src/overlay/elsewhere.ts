@@ -7,7 +7,7 @@
  */
 
 import { OUT_HEADER_SIZE } from '../fuse/abi.ts';
-import { DEFERRED } from '../fuse/handler.ts';
+import { DEFERRED, type Deferred } from '../fuse/handler.ts';
 import { F_DUPFD_CLOEXEC } from '../sys/constants.ts';
 import { close, errno, fcntl, pread } from '../sys/libc.ts';
 import { slowInPool } from '../sys/pool.ts';
@@ -58,7 +58,7 @@ export function changeElsewhere(
   const own = ownDescriptor(fd);
   if (own < 0) return -own;
   const postponed = o.engine.postpone();
-  const waiting: Buffer[] = [];
+  const waiting: Deferred[] = [];
   node.waiting = waiting;
   begin(own, (count, error) => {
     node.waiting = null;

@@ -9,6 +9,7 @@
  * overlay itself: nothing else knows of them. Those that lead to a node in the lower are only what the kernel
  * has looked up: the lower is asked again each time, and they go when the kernel forgets.
  */
+import type { Deferred } from '../fuse/handler.ts';
 import { S_IFDIR, S_IFREG } from '../sys/constants.ts';
 
 /** What a node's descriptor is good for. */
@@ -101,7 +102,7 @@ export class Node {
   /** When the view of a lower directory last changed without the lower changing: ms since the epoch, or 0. */
   overlayChange = 0;
   /** Requests that wait until this node is copied up. */
-  waiting: Buffer[] | null = null;
+  waiting: Deferred[] | null = null;
 
   constructor(id: number, type: number, ino: number) {
     this.id = id;

@@ -2,7 +2,7 @@
  * The state of one merged view, and the few things every operation needs: where a node is, its descriptor,
  * its attributes, the class of a path. The operations themselves stand in files of their own and take this.
  */
-import type { Engine } from '../fuse/engine.ts';
+import type { Driver } from '../fuse/handler.ts';
 import { scratchCstring } from '../sys/bytes.ts';
 import {
   O_CLOEXEC,
@@ -88,7 +88,7 @@ export class Overlay {
   readonly mute = new Map<number, { ram: boolean }>();
   /** Until when writes to the lower are left to pool threads: ms of the monotonic clock. */
   slowUntil = 0;
-  engine!: Engine;
+  engine!: Driver;
   notifier!: Notifier;
   /** Tries to watch the lower directory of a node, so that what the kernel keeps of it can be taken back. */
   watchDirectory: (node: Node) => boolean = () => false;

@@ -58,6 +58,9 @@ export const RWF_APPEND = 0x10;
 
 export const POLLIN = 1;
 
+export const F_SETFD = 2;
+export const FD_CLOEXEC = 1;
+
 export const CLONE_NEWNS = 0x20000;
 export const CLONE_FS = 0x200;
 

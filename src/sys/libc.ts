@@ -186,6 +186,17 @@ export const fsmount = (fd: Int, flags: Int, attr: Int): Int => syscall3(432, fd
 export const poll: (fds: Buffer, count: Int, timeoutMs: Int) => Int = lib.func(
   'int poll(void* fds, ulong count, int timeoutMs)',
 );
+export const epollCreate1: (flags: Int) => Int = lib.func('int epoll_create1(int flags)');
+const epollCtl: (epoll: Int, op: Int, fd: Int, event: Buffer) => Int = lib.func(
+  'int epoll_ctl(int epoll, int op, int fd, void* event)',
+);
+const EPOLL_CTL_ADD = 1;
+/** Errors and hang-ups are reported whatever `events` says. */
+export function epollAdd(epoll: Int, fd: Int, events: Int): Int {
+  const event = Buffer.alloc(16);
+  event.writeUInt32LE(events, 0);
+  return epollCtl(epoll, EPOLL_CTL_ADD, fd, event);
+}
 export const inotifyInit1: (flags: Int) => Int = lib.func('int inotify_init1(int flags)');
 export const inotifyAddWatch: (fd: Int, path: CPath, mask: Int) => Int = lib.func(
   'int inotify_add_watch(int fd, void* path, uint mask)',

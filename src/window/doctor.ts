@@ -31,6 +31,7 @@ export async function examine(options: { fix: boolean }): Promise<Examination> {
     namespaces,
     checkSetpriv(),
     checkKoffi(),
+    checkFuseNative(),
     checkUpper(),
     checkMounting(namespaces),
     checkWatches(),
@@ -177,6 +178,20 @@ async function checkKoffi(): Promise<Check> {
       `does not load: ${said}`,
       'reinstall forgetfs here (npm ci), for this machine and this Node',
     );
+  }
+}
+
+/** The other driver: nobody needs it who does not ask for it. */
+async function checkFuseNative(): Promise<Check> {
+  const name = 'fuse-native';
+  const { DriverUnavailable, loadAddon } = await import('../fuse/native/addon.ts');
+  try {
+    const { LIMITS } = await import('../fuse/native/limits.ts');
+    const { version, library } = loadAddon();
+    return ok(name, `${version} loads, with ${library}; what it cannot do: ${LIMITS.join('; ')}`);
+  } catch (error) {
+    if (!(error instanceof DriverUnavailable)) throw error;
+    return ok(name, `not usable, which only --driver fuse-native needs: ${error.found}; ${error.advice}`);
   }
 }
 

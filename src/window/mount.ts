@@ -37,6 +37,11 @@ export async function mountWindow(settings: WindowSettings, options: MountOption
   const { uid, mayMount } = namespaceKind();
   // An ordinary user has fusermount3 to mount with; root without the capability has nothing.
   if (uid === 0 && !mayMount) throw new Failure(explainNamespaceFailure()[0]!);
+  if (settings.driver === 'fuse-native' && !mayMount) {
+    throw new Failure(
+      'forget mount --driver fuse-native needs root; "forget exec --driver fuse-native -- COMMAND" does not',
+    );
+  }
   const inPlace = options.mountpoint === settings.workspace;
   const lines = inPlace ? refuseUsed(settings.workspace, { force: options.force }) : [];
   say(lines);

@@ -54,7 +54,10 @@ export async function serveMount(
     });
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
       if (force) await close();
-      else if (!(await mounter.unmount(mountpoint))) {
+      else if (await mounter.unmount(mountpoint)) {
+        // The connection goes on for as long as another mount namespace, made meanwhile, has a copy of the mount.
+        window.server.finish();
+      } else {
         throw new Failure(
           `${displayName(mountpoint)} is in use: end the programs that work in it, or say --force`,
         );

@@ -3,12 +3,13 @@
  * written, the account given. All on the main thread, but for the notifications.
  */
 import { Engine } from '../fuse/engine.ts';
+import type { Driver, DriverEvents, Handler } from '../fuse/handler.ts';
 import { WRITE_IDLE_MS } from '../overlay/descriptors.ts';
 import { handlerOf } from '../overlay/filesystem.ts';
 import { releaseAllHeld } from '../overlay/held.ts';
 import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
-import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
+import { type Notifier, Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
 import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
 import { write } from '../sys/libc.ts';
@@ -32,16 +33,22 @@ export interface WindowState {
 const WORTH_COLLECTING = 20_000;
 const QUIET_MS = 500;
 
+/** A mounted device for forget's own engine to serve, or what makes another driver. */
+export type ServeOn = number | ((handler: Handler, events: DriverEvents) => Driver);
+
+/** Where the kernel keeps nothing, and can be told nothing. */
+const silent: Notifier = { inode() {}, attributes() {}, attributesNow() {}, entry() {}, flush() {} };
+
 export class Server {
   /** Settles when nothing is served any more, for whatever reason. */
   readonly ended: Promise<void>;
   /** What went wrong in forget itself. */
   readonly defects: string[] = [];
   private readonly overlay: Overlay;
-  private readonly engine: Engine;
-  private readonly watch: LowerWatch;
-  private readonly notifier: KernelNotifier;
-  private readonly notifications: ThreadedWrites;
+  private readonly engine: Driver;
+  private watch: LowerWatch | undefined;
+  private notifier: KernelNotifier | undefined;
+  private notifications: ThreadedWrites | undefined;
   private settled = false;
   private idleTimer: NodeJS.Timeout | undefined;
   /** How many nodes there were at the most since memory was last given back. */
@@ -49,7 +56,7 @@ export class Server {
   private quietTimer: NodeJS.Timeout | undefined;
 
   /** `unreported` are paths that the report leaves out. Throws SysError. */
-  constructor(device: number, options: OverlayOptions, unreported: readonly string[]) {
+  constructor(on: ServeOn, options: OverlayOptions, unreported: readonly string[]) {
     let nowEnded: () => void = () => {};
     this.ended = new Promise((resolve) => {
       nowEnded = resolve;
@@ -57,32 +64,42 @@ export class Server {
     this.overlay = new Overlay(options);
     const { overlay } = this;
     overlay.ledger.ignored = new Set(unreported);
-    this.engine = new Engine(device, handlerOf(overlay), {
+    const events: DriverEvents = {
       defect: (message, error) => {
         const detail = error instanceof Error ? (error.stack ?? error.message) : String(error ?? '');
         this.defects.push(detail ? `${message}: ${detail}` : message);
       },
       ended: () => {
-        this.notifier.end();
-        this.notifications.end();
+        this.notifier?.end();
+        this.notifications?.end();
         nowEnded();
       },
-    });
+    };
+    overlay.notifier = silent;
+    this.engine = typeof on === 'number' ? this.engineOn(on, events) : on(handlerOf(overlay), events);
     overlay.engine = this.engine;
-    this.notifications = new ThreadedWrites(device);
+    this.engine.afterRequest = () => overlay.descriptors.makeRoom();
+    this.engine.idle = () => this.idle();
+  }
+
+  /** The kernel keeps what it was told, and is told what changes outside. */
+  private engineOn(device: number, events: DriverEvents): Engine {
+    const { overlay } = this;
+    const engine = new Engine(device, handlerOf(overlay), events);
+    const notifications = new ThreadedWrites(device);
+    this.notifications = notifications;
     this.notifier = new KernelNotifier(
-      (messages) => this.notifications.write(messages),
+      (messages) => notifications.write(messages),
       (message) => write(device, message, message.length),
     );
     overlay.notifier = this.notifier;
-    this.watch = new LowerWatch(overlay);
-    const { watch } = this;
-    this.engine.watch({ fd: watch.fd, ready: () => watch.drain() });
+    const watch = new LowerWatch(overlay);
+    this.watch = watch;
+    engine.watch({ fd: watch.fd, ready: () => watch.drain() });
     overlay.watchDirectory = (node) => watch.add(node);
     overlay.unwatchDirectory = (node) => watch.remove(node);
     overlay.descriptors.closing = (node) => watch.closing(node);
-    this.engine.afterRequest = () => overlay.descriptors.makeRoom();
-    this.engine.idle = () => this.idle();
+    return engine;
   }
 
   /** Begins to serve; the device must be mounted. */
@@ -99,7 +116,7 @@ export class Server {
       errors: ledger.errorList(),
       upper: { ...upper.usage(), noswap: upper.noswap },
       requests: this.engine.requestCounts(),
-      notifications: this.notifier.sent,
+      notifications: this.notifier?.sent ?? 0,
       nodes: table.size,
       descriptors: descriptors.count,
     };
@@ -108,7 +125,7 @@ export class Server {
   /** The self-test is through: its canary, in the root, goes as if it had never been, and outside changes are seen. */
   tested(canary: string): void {
     this.overlay.dropFromRoot(canary);
-    this.watch.start();
+    this.watch?.start();
     keepYoungGenerationSmall();
   }
 
@@ -120,7 +137,7 @@ export class Server {
     this.engine.stop();
     clearTimeout(this.idleTimer);
     clearTimeout(this.quietTimer);
-    this.watch.stop();
+    this.watch?.stop();
     if (!this.settled) {
       releaseAllHeld(this.overlay);
       this.overlay.identity.restore();

@@ -13,6 +13,9 @@ import { configFilesIn, type LoadedConfig, loadConfigs } from './config.ts';
 import { Failure } from './failure.ts';
 import { absolutePath, resolveWorkspace } from './workspace.ts';
 
+/** Who serves the mount: forget's own engine on the kernel's device, or libfuse 2.9. */
+export type DriverName = 'kernel' | 'fuse-native';
+
 export interface WindowSettings {
   /** Byte string: absolute real path. */
   workspace: string;
@@ -23,6 +26,7 @@ export interface WindowSettings {
   hide: boolean;
   readonly: boolean;
   keepCaps: boolean;
+  driver: DriverName;
   /** Byte string, absolute. */
   report: string | undefined;
   quiet: boolean;
@@ -46,6 +50,7 @@ export interface SettingsOptions {
   hide?: boolean | undefined;
   readonly?: boolean | undefined;
   keepCaps?: boolean | undefined;
+  driver?: DriverName | undefined;
   verbose?: boolean | undefined;
 }
 
@@ -82,6 +87,7 @@ export async function buildSettings(options: SettingsOptions, cwd: string): Prom
       hide: options.hide ?? Boolean(personal.hide || shared.hide),
       readonly: options.readonly ?? Boolean(personal.readonly || shared.readonly),
       keepCaps: options.keepCaps ?? false,
+      driver: options.driver ?? 'kernel',
       report: options.report === undefined ? undefined : absolutePath(options.report, cwd),
       quiet: options.quiet ?? personal.quiet ?? false,
       verbose: options.verbose ?? false,

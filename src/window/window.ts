@@ -2,6 +2,7 @@
  * A window over one workspace: the pieces that `exec` and `mount` both put together. State: the descriptors of the
  * lower and of the device, the server, and when it was opened.
  */
+import { mountFlagsOf } from '../fuse/mount.ts';
 import { compileRules, type Rules } from '../overlay/rules.ts';
 import { Upper, type UpperFs } from '../overlay/upper.ts';
 import { cstring, displayName } from '../sys/bytes.ts';
@@ -56,7 +57,6 @@ export class Window {
   /** Mounts, and serves from then on. */
   async mount(): Promise<void> {
     const upper = new Upper(await this.upper);
-    this.device = this.mounter.mount(this.mountpoint, this.lower, this.rootMode);
     const options = {
       rootPath: this.mountpoint,
       lower: this.lower,
@@ -66,7 +66,19 @@ export class Window {
       readonly: this.settings.readonly,
       fixed: new Set(this.settings.configFiles),
     };
-    this.server = new Server(this.device, options, [this.canary.name]);
+    const unreported = [this.canary.name];
+    if (this.settings.driver === 'fuse-native') {
+      const { NativeDriver } = await import('../fuse/native/driver.ts');
+      const flags = mountFlagsOf(this.lower);
+      this.server = new Server(
+        (handler, events) => new NativeDriver(handler, events, this.mountpoint, flags),
+        options,
+        unreported,
+      );
+    } else {
+      this.device = this.mounter.mount(this.mountpoint, this.lower, this.rootMode);
+      this.server = new Server(this.device, options, unreported);
+    }
     this.server.start();
   }
 

@@ -1,6 +1,7 @@
 // 2, 7, 8, 35 and `forget mount`: the view that every process sees.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -229,5 +230,25 @@ withMounts(
     await endMarked(mark);
     await holder;
     assert.deepEqual(markedProcesses(mark), []);
+  },
+);
+
+withMounts(
+  'unmounting does not wait for other mount namespaces that have a copy of the mount',
+  async (workspace, forget) => {
+    assert.equal((await forget.run('mount', workspace.path)).code, 0);
+    const holder = spawn('unshare', ['--mount', 'sh', '-c', 'echo; exec sleep 60'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      await once(holder.stdout, 'data');
+      const unmounted = await forget.run('unmount', workspace.path);
+      assert.equal(unmounted.code, 0, unmounted.stderr);
+      assert.ok(unmounted.milliseconds < 10_000);
+    } finally {
+      holder.kill('SIGKILL');
+    }
+    await gone(forget);
+    assert.deepEqual(protectedDifferences(workspace), []);
   },
 );

@@ -101,7 +101,14 @@ export function forgetFor(user: User): string {
   if (user === 'root' || !isRoot || reachableForOthers(checkout)) return own;
   if (copied === undefined) {
     copied = temporaryDirectory('checkout', user);
-    for (const part of ['bin', 'dist', 'package.json', 'node_modules/koffi', 'node_modules/@koromix']) {
+    for (const part of [
+      'bin',
+      'dist',
+      'package.json',
+      'node_modules/koffi',
+      'node_modules/@koromix',
+      'node_modules/fuse-native',
+    ]) {
       cpSync(join(checkout, part), join(copied, part), { recursive: true });
     }
   }
