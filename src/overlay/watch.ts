@@ -28,7 +28,7 @@ import {
   V9FS_MAGIC,
 } from '../sys/constants.ts';
 import { SysError } from '../sys/errno.ts';
-import { errno, fstatfs, inotifyAddWatch, inotifyInit1, inotifyRmWatch, read } from '../sys/libc.ts';
+import { close, errno, fstatfs, inotifyAddWatch, inotifyInit1, inotifyRmWatch, read } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
@@ -55,7 +55,7 @@ export class LowerWatch {
   private readonly st = new Stat();
   private readonly blind: boolean;
   private readonly fineTimes: boolean;
-  private readonly timer: NodeJS.Timeout;
+  private timer: NodeJS.Timeout | undefined;
   private begun = false;
   /** Nodes whose attributes and pages the kernel is to drop, at the end of this round. */
   private readonly changed = new Set<Node>();
@@ -68,7 +68,14 @@ export class LowerWatch {
     const known = fstatfs(o.lowerFd, statfs) === 0;
     this.blind = !known || BLIND.has(statfs.readUInt32LE(0));
     this.fineTimes = known && FINE_TIMES.has(statfs.readUInt32LE(0)) && kernelHasFineTimes();
-    this.timer = setTimeout(() => this.begin(), WATCH_FROM_MS);
+  }
+
+  /**
+   * When somebody has been in the view. A new mount's root is uid 0's to the kernel until the first answer to a GETATTR
+   * is taken, which a notification on its way has the kernel throw away: an ordinary user would be refused (EACCES).
+   */
+  start(): void {
+    this.timer ??= setTimeout(() => this.begin(), WATCH_FROM_MS);
   }
 
   /** Watches the lower directory of a node, if it is not watched yet. False: it cannot be. */
@@ -99,6 +106,11 @@ export class LowerWatch {
 
   stop(): void {
     clearTimeout(this.timer);
+  }
+
+  /** After `stop`. */
+  close(): void {
+    close(this.fd);
   }
 
   /** The node is gone. */

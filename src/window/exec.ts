@@ -61,7 +61,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     const outcome = await running.tested;
     if (outcome !== 'ended') {
       judge(outcome, leakedTo(window.lower, name), settings.readonly);
-      window.server.dropFromRoot(name);
+      window.server.endSelfTest(name);
       running.go();
     }
     const started = Date.now();

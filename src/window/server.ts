@@ -2,6 +2,7 @@
  * A window's filesystem, served by this process: the overlay and the engine put together, the kernel notifications
  * written, the account given. All on the main thread, but for the notifications.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Engine } from '../fuse/engine.ts';
 import { WRITE_IDLE_MS } from '../overlay/descriptors.ts';
 import { handlerOf } from '../overlay/filesystem.ts';
@@ -10,7 +11,8 @@ import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
-import { write, writeInPool } from '../sys/libc.ts';
+import { monotonicMs } from '../sys/clock.ts';
+import { close, write, writeInPool } from '../sys/libc.ts';
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -26,6 +28,7 @@ export interface WindowState {
 
 /** Notifications being written at once: one may wait for a directory that a process is busy in. */
 const MOST_WRITES = 2;
+const RELEASE_WITHIN_MS = 1000;
 
 export class Server {
   /** Settles when nothing is served any more, for whatever reason. */
@@ -91,9 +94,10 @@ export class Server {
     };
   }
 
-  /** Takes a file of the upper, in the root, out of the view as if it had never been: the canary. */
-  dropFromRoot(name: string): void {
-    this.overlay.dropFromRoot(name);
+  /** The self-test is through: takes its file out of the view as if it had never been, and watches the lower. */
+  endSelfTest(canary: string): void {
+    this.overlay.dropFromRoot(canary);
+    this.watch.start();
   }
 
   /**
@@ -110,6 +114,25 @@ export class Server {
     }
     this.settled = true;
     return this.state();
+  }
+
+  /**
+   * After `finish`, and best after the mount is gone: gives back all that the server holds. `forget exec` does
+   * without, since its process ends.
+   */
+  async release(): Promise<void> {
+    this.notifications.length = 0;
+    await this.unwritten();
+    // The number of a device that is still being written to stays taken.
+    if (this.writes === 0) close(this.device);
+    this.watch.close();
+    this.overlay.close();
+  }
+
+  /** Notifications that a pool thread has in hand end with the connection, unless another process keeps that up. */
+  private async unwritten(): Promise<void> {
+    const deadline = monotonicMs() + RELEASE_WITHIN_MS;
+    while (this.writes > 0 && monotonicMs() < deadline) await sleep(5);
   }
 
   /** Descriptors that may write must not stay open: see overlay/descriptors.ts. */
