@@ -4,12 +4,20 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 
-/** By the device's number: another mount may stand at the same place by then. */
+/**
+ * By the device's number: another mount may stand at the same place by then. The connection is ended first: a thread of
+ * the dead server may be writing a notification for a directory in which somebody waits for an answer, and while it
+ * does it keeps the device open.
+ */
 const SCRIPT = `read -r _ <&3
 device=$1 mountpoint=$2
 shift 2
-grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo && printf %b "$mountpoint" | xargs -0 "$@"`;
+grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo || exit
+abort=/sys/fs/fuse/connections/\${device#*:}/abort
+[ -w "$abort" ] && echo 1 >"$abort"
+printf %b "$mountpoint" | xargs -0 "$@"`;
 
 /**
  * `mountpoint` is a byte string, `device` the `major:minor` of the mount, `detach` the command that takes it away.
@@ -34,10 +42,12 @@ export function startGuardian(
     },
   );
   child.unref();
-  (child.stdio[3] as unknown as { unref(): void }).unref();
+  const pipe = child.stdio[3] as Socket;
+  pipe.unref();
   return {
     dismiss: () => {
       child.kill('SIGKILL');
+      pipe.destroy();
     },
   };
 }

@@ -142,7 +142,7 @@ function abortConnections(connections: readonly number[]): void {
  * Connections whose mount no process sees any more: a thread of a dead server that waits for its own server keeps
  * one alive, and itself, for ever (state D; it holds the descriptor whose end would end the wait).
  */
-function orphanedConnections(): number[] {
+export function orphanedConnections(): number[] {
   const seen = new Set<number>();
   for (const pid of allPids()) {
     for (const line of procFile(pid, 'mountinfo').split('\n')) {
