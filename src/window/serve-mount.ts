@@ -2,11 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { displayName } from '../sys/bytes.ts';
 import { account, writeReport } from './account.ts';
+import { findLauncher } from './command.ts';
 import { serveControl } from './control.ts';
 import { Failure } from './failure.ts';
 import { startGuardian } from './guardian.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
-import { isForgetMount, mountAt } from './mountinfo.ts';
+import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
@@ -32,6 +33,7 @@ export async function serveMount(
   process.chdir('/');
   const id = newId();
   const mounter = await mounterHere();
+  const launcher = findLauncher();
   const window = new Window(settings, mountpoint, mounter);
   let guardian: { dismiss(): void } | undefined;
   let device: string | undefined;
@@ -39,15 +41,15 @@ export async function serveMount(
     // First: nobody who unmounts has to wait for an answer.
     window.server?.finish();
     // Where it was taken away by hand, what shows there now is not this window's to unmount.
-    const shown = deviceAt(mountpoint);
+    const shown = forgetDeviceAt(mountpoint);
     if (shown !== undefined && shown === (device ?? shown)) await mounter.detach(mountpoint);
   };
   const onSignal = () => void close();
   try {
     await window.mount();
-    device = deviceAt(mountpoint);
+    device = forgetDeviceAt(mountpoint);
     if (device === undefined) throw new Failure(`the mount at ${displayName(mountpoint)} is gone already`);
-    guardian = startGuardian(mountpoint, device, mounter.detachCommand);
+    guardian = startGuardian(launcher, mountpoint, device, mounter.detachCommand);
     const { name, token } = window.canary;
     const outcome = await testInChild(`${mountpoint}/${name}`, token);
     judge(outcome, leakedTo(window.lower, name), settings.readonly);
@@ -118,10 +120,4 @@ async function mounterHere(): Promise<Mounter> {
   if (namespaceKind().mayMount) return bySystemCall;
   const { byFusermount } = await import('./fusermount.ts');
   return byFusermount;
-}
-
-/** The `major:minor` of the forget mount that shows at this place. */
-function deviceAt(mountpoint: string): string | undefined {
-  const mount = mountAt(mountpoint);
-  return mount?.mountpoint === mountpoint && isForgetMount(mount) ? mount.device : undefined;
 }

@@ -7,7 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { protectedDifferences, type Workspace } from '../harness/forget.ts';
 import { forgetFor } from '../harness/users.ts';
 import {
-  allPids,
   endMarked,
   forgetMounts,
   markedProcesses,
@@ -38,8 +37,9 @@ function withMounts(title: string, body: (workspace: Workspace, forget: Forget) 
             timeout: 20_000,
             env: { FORGET_TEST_MOUNT: mark },
           }),
+        // In this namespace: one that another window has made in the meantime keeps a copy until that ends.
         mounted: () =>
-          forgetMounts(allPids())
+          forgetMounts([process.pid])
             .map((mount) => mount.mountpoint)
             .filter((path) => path.startsWith(workspace.top)),
         processes: () => processesWith('FORGET_TEST_MOUNT', mark),
