@@ -10,14 +10,17 @@
  * an end before that was asked for.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { socketpair } from '../sys/descriptor-passing.ts';
 import { close } from '../sys/libc.ts';
 import { kill, spawnProcess } from '../sys/spawn.ts';
+import { childrenOf } from './ancestry.ts';
 import type { Launcher } from './command.ts';
 
 const PIPE = 3;
+const NAME = 'forget-guardian';
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
 
 /** By the device's number: another mount may stand at the same place by then. */
@@ -47,7 +50,7 @@ function argumentsFor(
     /[^A-Za-z0-9/._-]/g,
     (c) => `\\0${c.charCodeAt(0).toString(8).padStart(3, '0')}`,
   );
-  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, 'forget-guardian', device, escaped, ...detach];
+  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, device, escaped, ...detach];
 }
 
 /**
@@ -112,4 +115,30 @@ export function startWindowGuardian(
   } finally {
     close(far);
   }
+}
+
+export interface Guardian {
+  pid: number;
+  /** Byte string. */
+  mountpoint: string;
+}
+
+/** The guardian of the window that this process serves, whatever state it is in itself. */
+export function guardianOf(server: number): Guardian | undefined {
+  for (const pid of childrenOf(server)) {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+    const at = words.indexOf(NAME);
+    const escaped = words[at + 2];
+    if (at < 0 || escaped === undefined) continue;
+    const mountpoint = escaped.replace(/\\0([0-7]{3})/g, (_, digits: string) =>
+      String.fromCharCode(Number.parseInt(digits, 8)),
+    );
+    return { pid, mountpoint };
+  }
+  return undefined;
+}
+
+/** Has the guardian end the connection, and take the mount away: whoever waits for an answer gets an error. */
+export function clearThrough(guardian: Guardian): boolean {
+  return kill(guardian.pid, constants.signals.SIGUSR1) === 0;
 }
