@@ -21,6 +21,7 @@ import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
 import { newId } from './window-id.ts';
 import { statusOf } from './window-status.ts';
+import { refuseOwnPrograms } from './workspace.ts';
 
 export interface Command {
   /** Byte strings. */
@@ -39,6 +40,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     return found.code;
   }
   const launcher = findLauncher();
+  refuseOwnPrograms(settings.workspace, Object.values(launcher));
   const kind = namespaceKind();
   privateMountNamespace();
   const window = new Window(settings, settings.workspace);

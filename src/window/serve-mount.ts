@@ -17,6 +17,7 @@ import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
 import { newId } from './window-id.ts';
 import { statusOf } from './window-status.ts';
+import { refuseOwnPrograms } from './workspace.ts';
 
 const ANSWERS_WITHIN_MS = 5000;
 const CLOSING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -34,6 +35,7 @@ export async function serveMount(
   const id = newId();
   const mounter = await mounterHere();
   const launcher = findLauncher();
+  refuseOwnPrograms(mountpoint, Object.values(launcher));
   const window = new Window(settings, mountpoint, mounter);
   let guardian: { dismiss(): void } | undefined;
   let device: string | undefined;
