@@ -133,7 +133,7 @@ export class Engine implements Driver {
         reply.begin();
         if (outcome === 0) put?.(reply);
         const length = reply.finish(uniqueLow, uniqueHigh, outcome);
-        if (write(this.device, reply.bytes, length) < 0) this.refused(errno(), opcode);
+        if (this.running && write(this.device, reply.bytes, length) < 0) this.refused(errno(), opcode);
       },
       answerWith: (message, length) => {
         this.owed--;
@@ -145,6 +145,7 @@ export class Engine implements Driver {
   }
 
   private send(message: Buffer, length: number, code: number, opcode = 0): void {
+    if (!this.running) return; // the descriptor's number may be another's by now
     message.writeUInt32LE(length, 0);
     message.writeInt32LE(code, 4);
     if (write(this.device, message, length) < 0) this.refused(errno(), opcode);

@@ -362,6 +362,17 @@ export class Overlay {
     return dir >= 0 && st.at(dir, scratchCstring(name)) === 0;
   }
 
+  /** Gives back every descriptor but the lower's root, which is the caller's: the upper is gone then. Nothing works afterwards. */
+  close(): void {
+    this.watchDirectory = () => false;
+    this.unwatchDirectory = () => {};
+    for (const node of this.table.all()) {
+      if (node !== this.root) this.descriptors.release(node);
+      if (node.isDirectory) dropListing(node);
+    }
+    this.upper.close();
+  }
+
   /** Closes and removes what an idle node, or one that just lost its last name, no longer needs. */
   dropIdle(node: Node): void {
     for (const gone of this.table.drop(node)) {

@@ -28,7 +28,7 @@ import {
   V9FS_MAGIC,
 } from '../sys/constants.ts';
 import { ENOSPC, SysError } from '../sys/errno.ts';
-import { errno, fstatfs, inotifyAddWatch, inotifyInit1, inotifyRmWatch, read } from '../sys/libc.ts';
+import { close, errno, fstatfs, inotifyAddWatch, inotifyInit1, inotifyRmWatch, read } from '../sys/libc.ts';
 import { eachLowerEntry } from './listing.ts';
 import type { Node } from './node.ts';
 import { OutsideChanges } from './outside-changes.ts';
@@ -117,6 +117,11 @@ export class LowerWatch {
   stop(): void {
     this.stopped = true;
     clearTimeout(this.timer);
+  }
+
+  /** After `stop`. */
+  close(): void {
+    close(this.fd);
   }
 
   /** The node is gone. */

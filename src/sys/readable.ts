@@ -11,6 +11,7 @@ const lib = koffi.load(null);
 const callbackType = koffi.pointer(
   koffi.proto('void forget_poll_callback(void* handle, int status, int events)'),
 );
+const closedType = koffi.pointer(koffi.proto('void forget_closed_callback(void* handle)'));
 const defaultLoop: () => unknown = lib.func('void* uv_default_loop()');
 const handleSize: (type: number) => number = lib.func('size_t uv_handle_size(int type)');
 const pollInit: (loop: unknown, handle: Buffer, fd: number) => number = lib.func(
@@ -21,13 +22,16 @@ const pollStart: (handle: Buffer, events: number, callback: unknown) => number =
   'int',
   ['void*', 'int', callbackType],
 );
-const pollStop: (handle: Buffer) => number = lib.func('int uv_poll_stop(void* handle)');
+const closeHandle: (handle: Buffer, closed: unknown) => void = lib.func('uv_close', 'void', [
+  'void*',
+  closedType,
+]);
 
 /** UV_POLL of libuv's uv_handle_type and UV_READABLE; part of its stable ABI since 1.0. */
 const UV_POLL = 8;
 const UV_READABLE = 1;
 
-/** Handles that libuv knows, which must not be collected: a stopped one is no longer its business. */
+/** Handles that libuv knows, which must not be collected before it has said that it is done with them. */
 const live = new Set<Buffer>();
 
 /**
@@ -38,14 +42,26 @@ export function whenReadable(fd: number, callback: () => void): { stop(): void }
   const handle = Buffer.alloc(handleSize(UV_POLL));
   const initialised = pollInit(defaultLoop(), handle, fd);
   if (initialised < 0) throw new SysError(-initialised, 'polling a descriptor');
-  const registered = koffi.register(callback, callbackType);
-  const started = pollStart(handle, UV_READABLE, registered);
-  if (started < 0) throw new SysError(-started, 'polling a descriptor');
   live.add(handle);
-  return {
-    // The memory stays: libuv looks at a handle once more in the round in which it is stopped.
-    stop: () => {
-      pollStop(handle);
-    },
+  const registered = koffi.register(callback, callbackType);
+  let stopped = false;
+  const stop = (): void => {
+    if (stopped) return;
+    stopped = true;
+    const closed = koffi.register(() => {
+      live.delete(handle);
+      // koffi has a fixed number of callbacks. Not from within this one.
+      setImmediate(() => {
+        koffi.unregister(registered);
+        koffi.unregister(closed);
+      });
+    }, closedType);
+    closeHandle(handle, closed);
   };
+  const started = pollStart(handle, UV_READABLE, registered);
+  if (started < 0) {
+    stop();
+    throw new SysError(-started, 'polling a descriptor');
+  }
+  return { stop };
 }

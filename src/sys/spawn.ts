@@ -56,6 +56,7 @@ const spawnAttributesSetMask: (attributes: Buffer, set: Buffer) => Int = lib.fun
 );
 const POSIX_SPAWN_SETSIGDEF = 4;
 const POSIX_SPAWN_SETSIGMASK = 8;
+const POSIX_SPAWN_SETSID = 0x80;
 /** Room for `posix_spawnattr_t` (336 bytes in glibc and musl) and `posix_spawn_file_actions_t` (80). */
 const SPAWN_STRUCT_BYTES = 512;
 
@@ -172,11 +173,13 @@ export interface SpawnRequest {
   /** Signals that stay as they are in this process, where that is "ignored"; all others get their default action. */
   keepIgnored: ReadonlySet<Int>;
   blockedSignals: readonly Int[];
+  /** In a session and process group of its own. */
+  ownSession?: true;
 }
 
 /**
  * posix_spawn(3): the child shares this memory until its exec, so that nothing of Node is copied, and the calling
- * thread waits for that exec. Same process group and session. Returns the pid; throws SysError.
+ * thread waits for that exec. Returns the pid; throws SysError.
  */
 export function spawnProcess(request: SpawnRequest): Int {
   const check = (result: Int, doing: string): void => {
@@ -197,7 +200,8 @@ export function spawnProcess(request: SpawnRequest): Int {
       const { from, to } = request.renumbered;
       check(spawnActionsAddDup2(actions, from, to), 'posix_spawn_file_actions_adddup2');
     }
-    spawnAttributesSetFlags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    const session = request.ownSession ? POSIX_SPAWN_SETSID : 0;
+    spawnAttributesSetFlags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | session);
     const reset = SETTABLE_SIGNALS.filter((n) => !request.keepIgnored.has(n));
     spawnAttributesSetDefault(attributes, signalSet(reset));
     spawnAttributesSetMask(attributes, signalSet(request.blockedSignals));

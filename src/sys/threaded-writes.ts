@@ -8,6 +8,7 @@
  * library has, which must stay in memory until it is written.
  */
 import { cstring } from './bytes.ts';
+import { monotonicMs } from './clock.ts';
 import { F_DUPFD_CLOEXEC, O_CLOEXEC, O_RDWR } from './constants.ts';
 import { SysError } from './errno.ts';
 import { koffi } from './koffi.ts';
@@ -88,6 +89,19 @@ export class ThreadedWrites {
     if (nothing >= 0) close(nothing);
   }
 
+  /** After `end`: closes the descriptors when nothing is being written any more. False: that took too long. */
+  async release(withinMs: number): Promise<boolean> {
+    if (!this.lanes) return true;
+    const deadline = monotonicMs() + withinMs;
+    while (this.lanes.some(isWriting)) {
+      if (monotonicMs() > deadline) return false;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    for (const lane of this.lanes) close(lane.fd);
+    this.lanes = undefined;
+    return true;
+  }
+
   private openLanes(): Lane[] {
     return Array.from({ length: LANES }, () => {
       const fd = fcntl(this.fd, F_DUPFD_CLOEXEC, 0);
@@ -103,6 +117,10 @@ export class ThreadedWrites {
     for (const lane of this.lanes!) left = !fill(lane) || left;
     if (left) this.timer = setTimeout(() => this.handOver(), LATER_MS);
   }
+}
+
+function isWriting(lane: Lane): boolean {
+  return lane.given.some((control) => aio!.error(control) === EINPROGRESS);
 }
 
 /** Hands over what there is room for. False: something is left. */

@@ -68,16 +68,16 @@ const SYSTEM_DIRECTORIES = [
   '/run/current-system/sw/bin',
 ];
 
-/** Call before the mount. Throws an Error that says what to install. */
+/** Call before the mount. Throws a Failure that says what to install. */
 export function findLauncher(): Launcher {
   const find = (name: string): string | undefined =>
     SYSTEM_DIRECTORIES.map((directory) => `${directory}/${name}`).find(
       (path) => verdictOn(path) === 'executable',
     );
   const setpriv = find('setpriv');
-  if (!setpriv) throw new Error('forget exec needs setpriv: install the package util-linux');
+  if (!setpriv) throw new Failure('forget needs setpriv: install the package util-linux');
   const shell = find('sh');
-  if (!shell) throw new Error('forget exec needs a POSIX shell: no sh in /bin or /usr/bin');
+  if (!shell) throw new Failure('forget needs a POSIX shell: no sh in /bin or /usr/bin');
   return { setpriv, shell };
 }
 

@@ -160,6 +160,30 @@ export async function request<M extends ControlMethod>(
   throw new Failure(`no window ${id}; forget status lists those there are`);
 }
 
+/**
+ * The process that serves a window, as the kernel knows it: the number in the id may be another's here, where a
+ * container shares this network. Undefined where it is gone, in another pid namespace, or takes no connection.
+ */
+export function serverOf(id: string): number | undefined {
+  for (const name of boundNames().filter((bound) => bound.id === id)) {
+    const fd = connectTo(name);
+    if (typeof fd === 'string') continue;
+    const peer = peerOf(fd);
+    close(fd);
+    if (typeof peer === 'object' && peer.pid > 0) return peer.pid;
+  }
+  return undefined;
+}
+
+/** Whether the window answers within the time. */
+export async function answers(id: string, withinMs: number): Promise<boolean> {
+  for (const name of boundNames().filter((bound) => bound.id === id)) {
+    const answer = await ask(name, 'status', {}, withinMs);
+    if (typeof answer === 'object') return true;
+  }
+  return false;
+}
+
 /** Every window of this user, and for root everyone's. One that lives and does not answer is handed to `onSilent`. */
 export async function listWindows(onSilent?: (id: string, pid: number) => void): Promise<WindowStatus[]> {
   const asked = boundNames().map(async (name) => {

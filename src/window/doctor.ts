@@ -24,6 +24,7 @@ export interface Examination {
 
 export async function examine(options: { fix: boolean }): Promise<Examination> {
   const namespaces = checkNamespaces();
+  const windows = checkWindows(options.fix);
   const checks = await Promise.all([
     checkNode(),
     checkKernel(),
@@ -36,8 +37,8 @@ export async function examine(options: { fix: boolean }): Promise<Examination> {
     checkMounting(namespaces),
     checkWatches(),
     checkOpenFiles(),
-    checkWindows(),
-    checkMounts(options.fix),
+    windows.then(({ check }) => check),
+    windows.then(({ silent }) => checkMounts(options.fix, silent)),
   ]);
   return { ok: checks.every((check) => check.status !== 'fail'), checks };
 }
@@ -265,27 +266,51 @@ function checkOpenFiles(): Check {
   return warn('open files', found, 'raise the limit (ulimit -Hn), to 4096 at least');
 }
 
-async function checkWindows(): Promise<Check> {
+/** With the places of windows that do not answer, so that nobody asks their mounts. */
+async function checkWindows(fix: boolean): Promise<{ check: Check; silent: Set<string> }> {
   const name = 'windows';
-  let silent = 0;
-  let found: string;
+  const silent = new Set<string>();
+  const ids: string[] = [];
+  let open: number;
   try {
-    found = `${(await listWindows(() => silent++)).length} open`;
+    open = (await listWindows((id) => ids.push(id))).length;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return warn(name, error.message, 'forget status and forget unmount find no window until then');
+    const advice = 'forget status and forget unmount find no window until then';
+    return { check: warn(name, error.message, advice), silent };
   }
-  if (silent === 0) return ok(name, found);
-  return warn(
-    name,
-    `${found}; ${silent} do not answer`,
-    'forget status names them; continue or end their processes',
-  );
+  const { clearStuck, describeStuck, stuckWindow } = await import('./stuck.ts');
+  const left: string[] = [];
+  const done: string[] = [];
+  const look = async (id: string): Promise<void> => {
+    const window = stuckWindow(id);
+    if (!window) {
+      left.push(`window ${id} does not answer, and its process cannot be seen from here`);
+      return;
+    }
+    if (window.guardian) silent.add(window.guardian.mountpoint);
+    if (window.state === 'suspended' || !fix) {
+      (window.state === 'suspended' ? done : left).push(describeStuck(window));
+      return;
+    }
+    const { outcome, how } = await clearStuck(window);
+    (outcome === 'stays' ? left : done).push(how);
+    // It serves again, or its mount is gone or dead.
+    if (window.guardian) silent.delete(window.guardian.mountpoint);
+  };
+  await Promise.all(ids.map(look));
+  const found = [`${open} open`, ...done, ...left].join('; ');
+  if (left.length === 0) return { check: ok(name, found), silent };
+  const advice = fix
+    ? 'run it as root or as their user; what waits in the kernel ends when its disk or network answers'
+    : 'forget doctor --fix has them go on, or ends them with what they caught';
+  return { check: warn(name, found, advice), silent };
 }
 
-async function checkMounts(fix: boolean): Promise<Check> {
+async function checkMounts(fix: boolean, silentPlaces: ReadonlySet<string>): Promise<Check> {
   const name = 'mounts';
-  const mounts = await findForgetMounts();
+  const known = new Map([...silentPlaces].map((place) => [place, 'silent'] as const));
+  const mounts = await findForgetMounts(known);
   const silent = mounts
     .filter((mount) => mount.state === 'silent')
     .map((mount) => displayName(mount.mountpoint));
@@ -307,11 +332,7 @@ async function checkMounts(fix: boolean): Promise<Check> {
     return warn(name, `${found}; dead: ${left.join(', ')}`, advice);
   }
   if (silent.length > 0) {
-    return warn(
-      name,
-      `${found}; no answer from ${silent.join(', ')}`,
-      'continue its server, or forget unmount --force',
-    );
+    return warn(name, `${found}; no answer from ${silent.join(', ')}`, 'forget unmount --force ends it');
   }
   return ok(name, found);
 }

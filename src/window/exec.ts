@@ -7,10 +7,12 @@ import { constants } from 'node:os';
 import { displayName } from '../sys/bytes.ts';
 import { kill } from '../sys/spawn.ts';
 import { account, writeReport } from './account.ts';
-import { findCommand, findLauncher, type StartedCommand, startCommand } from './command.ts';
+import { findCommand, findLauncher, type Launcher, type StartedCommand, startCommand } from './command.ts';
 import { serveControl } from './control.ts';
+import { startWindowGuardian } from './guardian.ts';
 import { endLeftovers, mountNamespace } from './leftovers.ts';
 import { bySystemCall } from './mounter.ts';
+import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
@@ -19,6 +21,7 @@ import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
 import { newId } from './window-id.ts';
 import { statusOf } from './window-status.ts';
+import { refuseOwnPrograms } from './workspace.ts';
 
 export interface Command {
   /** Byte strings. */
@@ -37,6 +40,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     return found.code;
   }
   const launcher = findLauncher();
+  refuseOwnPrograms(settings.workspace, Object.values(launcher));
   const kind = namespaceKind();
   privateMountNamespace();
   const window = new Window(settings, settings.workspace);
@@ -64,9 +68,11 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       window.server.tested(name);
       running.go();
     }
+    const guard = guardLater(running, launcher, settings.workspace);
     const started = Date.now();
     const control = await listen(id, settings, command, window);
     const end = await running.done;
+    guard.dismiss();
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
     control?.close();
     // Before the test is through it is not the command's own end, unless a signal ended it, such as Ctrl-C.
@@ -91,6 +97,25 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     running?.cancel();
     window.end();
   }
+}
+
+/** Before the first notification, which is what makes a guardian needed (watch.ts); short commands do without. */
+const GUARD_AFTER_MS = 40;
+
+function guardLater(running: StartedCommand, launcher: Launcher, mountpoint: string): { dismiss(): void } {
+  let guardian: { pid: number; dismiss(): void } | undefined;
+  const timer = setTimeout(() => {
+    const device = forgetDeviceAt(mountpoint);
+    if (device === undefined) return;
+    guardian = startWindowGuardian(launcher, mountpoint, device, bySystemCall.detachCommand);
+    running.addBystander(guardian.pid);
+  }, GUARD_AFTER_MS);
+  return {
+    dismiss: () => {
+      clearTimeout(timer);
+      guardian?.dismiss();
+    },
+  };
 }
 
 const KILL_AFTER_MS = 2000;

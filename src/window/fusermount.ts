@@ -10,7 +10,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { mountFlagsOf } from '../fuse/mount.ts';
 import type { UpperFs } from '../overlay/upper.ts';
-import { displayName } from '../sys/bytes.ts';
+import { bytesOf, displayName } from '../sys/bytes.ts';
 import { MS_NOATIME, MS_NOEXEC, O_NONBLOCK, PR_SET_DUMPABLE } from '../sys/constants.ts';
 import { receiveDescriptor, socketpair } from '../sys/descriptor-passing.ts';
 import { SysError } from '../sys/errno.ts';
@@ -19,6 +19,7 @@ import { Failure } from './failure.ts';
 import { FUSE_CONF, mayAllowOthers } from './fusermount-check.ts';
 import type { Mounter } from './mounter.ts';
 import { explainNamespaceFailure } from './namespace.ts';
+import { runTool } from './tool.ts';
 
 const F_SETFL = 4;
 /** The number under which a child gets its end of the socket. */
@@ -83,34 +84,16 @@ function runToMount(options: string[], mountpoint: string, socket: number): stri
     stdio: ['pipe', 'ignore', 'pipe', socket],
     encoding: 'latin1',
     timeout: ANSWER_MS,
+    killSignal: 'SIGKILL',
   });
   if (end.error) throw new Failure(`running fusermount3: ${end.error.message}`);
   return complaint(end.status, end.stderr);
 }
 
 /** Unmounts, which may take answers of this server. Returns what fusermount3 complained of. */
-function run(options: string[], mountpoint: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('xargs', command(options), {
-      cwd: '/',
-      env: environment(),
-      stdio: ['pipe', 'ignore', 'pipe'],
-      timeout: ANSWER_MS,
-    });
-    let said = '';
-    child.stderr.setEncoding('latin1').on('data', (text: string) => {
-      said += text;
-    });
-    child.once('error', reject);
-    child.once('close', (code) => {
-      try {
-        resolve(complaint(code, said));
-      } catch (error) {
-        reject(error);
-      }
-    });
-    child.stdin.end(Buffer.from(mountpoint, 'latin1'));
-  });
+async function run(options: string[], mountpoint: string): Promise<string> {
+  const end = await runTool(['xargs', ...command(options)], { input: mountpoint, timeoutMs: ANSWER_MS });
+  return complaint(end.code ?? null, bytesOf(end.stderr));
 }
 
 /** Nothing when it did as it was told. */

@@ -1,43 +1,144 @@
 /**
- * A mount that everybody sees outlives its server: after a `kill -9` it stands there dead (ENOTCONN). The guardian is
- * a small shell that waits for the end of a pipe which only the server holds open, and then takes the mount away.
+ * What a `kill -9` of the server leaves to be done by another process. A mount that everybody sees stays there dead
+ * (ENOTCONN), and must be taken away. And a connection need not end with its server: a thread of it that writes a
+ * notification for a directory in which somebody waits for an answer waits for that one, both unkillable, and keeps the
+ * device open (seen with edits from outside and inside in one directory, at about one `kill -9` in ten).
+ *
+ * The guardian is a small shell that waits for the end of the server, and then ends the connection and takes the mount
+ * away. It has no descriptor of the device, and a session of its own. It learns of the end by the signal that the
+ * kernel sends when the server's main thread is gone; the end of a pipe, which comes only with the last thread, is for
+ * an end before that was asked for.
  */
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { constants } from 'node:os';
+import { socketpair } from '../sys/descriptor-passing.ts';
+import { close } from '../sys/libc.ts';
+import { kill, spawnProcess } from '../sys/spawn.ts';
+import { childrenOf } from './ancestry.ts';
+import type { Launcher } from './command.ts';
+
+const PIPE = 3;
+const NAME = 'forget-guardian';
+const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
 
 /** By the device's number: another mount may stand at the same place by then. */
-const SCRIPT = `read -r _ <&3
-device=$1 mountpoint=$2
-shift 2
-grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo && printf %b "$mountpoint" | xargs -0 "$@"`;
+const SCRIPT = `exec </dev/null >/dev/null 2>&1
+clear() {
+  trap '' USR1
+  device=$1 mountpoint=$2
+  shift 2
+  grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo || exit
+  abort=/sys/fs/fuse/connections/\${device#*:}/abort
+  [ -w "$abort" ] && echo 1 >"$abort"
+  printf %b "$mountpoint" | xargs -0 "$@"
+  exit
+}
+trap 'clear "$@"' USR1
+read -r _ <&${PIPE}
+clear "$@"`;
 
-/**
- * `mountpoint` is a byte string, `device` the `major:minor` of the mount, `detach` the command that takes it away.
- * The guardian has a session of its own, and ends when `dismiss` is called.
- */
-export function startGuardian(
+/** The shell's arguments: text, since Node's own are; the script makes bytes of it. */
+function argumentsFor(
+  { shell }: Launcher,
   mountpoint: string,
   device: string,
   detach: readonly string[],
-): { dismiss(): void } {
+): string[] {
   const escaped = mountpoint.replace(
     /[^A-Za-z0-9/._-]/g,
     (c) => `\\0${c.charCodeAt(0).toString(8).padStart(3, '0')}`,
   );
-  const child: ChildProcess = spawn(
-    '/bin/sh',
-    ['-c', SCRIPT, 'forget-guardian', device, escaped, ...detach],
-    {
-      cwd: '/',
-      detached: true,
-      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-    },
-  );
+  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, device, escaped, ...detach];
+}
+
+/**
+ * `mountpoint` is a byte string, `device` the `major:minor` of the mount, `detach` the command that takes it away.
+ * It ends when `dismiss` is called.
+ */
+export function startGuardian(
+  launcher: Launcher,
+  mountpoint: string,
+  device: string,
+  detach: readonly string[],
+): { dismiss(): void } {
+  const child: ChildProcess = spawn(launcher.setpriv, argumentsFor(launcher, mountpoint, device, detach), {
+    cwd: '/',
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
   child.unref();
-  (child.stdio[3] as unknown as { unref(): void }).unref();
+  const pipe = child.stdio[PIPE] as Socket;
+  pipe.unref();
   return {
     dismiss: () => {
       child.kill('SIGKILL');
+      pipe.destroy();
     },
   };
+}
+
+/**
+ * The same for a window whose mount goes with its namespace, started where Node's child_process may not be used
+ * (supervision.ts): the caller reaps the process. Throws SysError.
+ */
+export function startWindowGuardian(
+  launcher: Launcher,
+  mountpoint: string,
+  device: string,
+  detach: readonly string[],
+): { pid: number; dismiss(): void } {
+  const [near, far] = socketpair();
+  try {
+    const pid = spawnProcess({
+      path: launcher.setpriv,
+      argv: [launcher.setpriv, ...argumentsFor(launcher, mountpoint, device, detach)],
+      environment: [`PATH=${SYSTEM_PATH}`],
+      cwd: '/',
+      descriptors: [],
+      renumbered: { from: far, to: PIPE },
+      keepIgnored: new Set(),
+      blockedSignals: [],
+      ownSession: true,
+    });
+    return {
+      pid,
+      dismiss: () => {
+        kill(pid, constants.signals.SIGKILL);
+        close(near);
+      },
+    };
+  } catch (error) {
+    close(near);
+    throw error;
+  } finally {
+    close(far);
+  }
+}
+
+export interface Guardian {
+  pid: number;
+  /** Byte string. */
+  mountpoint: string;
+}
+
+/** The guardian of the window that this process serves, whatever state it is in itself. */
+export function guardianOf(server: number): Guardian | undefined {
+  for (const pid of childrenOf(server)) {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+    const at = words.indexOf(NAME);
+    const escaped = words[at + 2];
+    if (at < 0 || escaped === undefined) continue;
+    const mountpoint = escaped.replace(/\\0([0-7]{3})/g, (_, digits: string) =>
+      String.fromCharCode(Number.parseInt(digits, 8)),
+    );
+    return { pid, mountpoint };
+  }
+  return undefined;
+}
+
+/** Has the guardian end the connection, and take the mount away: whoever waits for an answer gets an error. */
+export function clearThrough(guardian: Guardian): boolean {
+  return kill(guardian.pid, constants.signals.SIGUSR1) === 0;
 }

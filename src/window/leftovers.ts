@@ -57,7 +57,10 @@ export async function endLeftovers(
   const found = new Map<string, Leftover>();
   const look = async (): Promise<Process[]> => {
     const running = command.childless() ? [] : descendants(command.bystanders());
-    if (options.mountNamespace !== undefined) running.push(...membersOf(options.mountNamespace, running));
+    if (options.mountNamespace !== undefined)
+      running.push(
+        ...membersOf(options.mountNamespace, [...running.map(({ pid }) => pid), ...command.bystanders()]),
+      );
     for (const { pid, started } of running) {
       const key = `${pid}/${started}`;
       // Named by what it runs now: at first sight it may be a fork that has not become its program yet.
@@ -114,8 +117,8 @@ function descendants(except: readonly number[]): Process[] {
 }
 
 /** Running processes in a mount namespace, without forget itself and those known already. */
-function membersOf(namespace: string, known: readonly Process[]): Process[] {
-  const pids = new Set([process.pid, ...known.map(({ pid }) => pid)]);
+function membersOf(namespace: string, known: readonly number[]): Process[] {
+  const pids = new Set([process.pid, ...known]);
   // Most processes of the machine are elsewhere, and many not ours to look into: a link read without a throw first.
   const members = processIds().filter((pid) => !pids.has(pid) && namespaceOf(pid) === namespace);
   return members.map(processOf).filter((one) => one !== undefined);

@@ -91,7 +91,8 @@ async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: numbe
 /** `target` is an id or the byte string of a mount point. Prints what the window caught. Throws a Failure. */
 export async function unmountWindow(target: string, options: { force: boolean }): Promise<void> {
   const shown = displayName(target);
-  const windows = await listWindows();
+  const silent: string[] = [];
+  const windows = await listWindows((id) => silent.push(id));
   const window = windows.find((candidate) =>
     isId(target) ? candidate.id === target : candidate.kind === 'mount' && candidate.mountpoint === shown,
   );
@@ -100,12 +101,40 @@ export async function unmountWindow(target: string, options: { force: boolean })
     say(lines);
     return;
   }
+  const ended = await endSilent(target, silent, options);
+  if (ended === 'answers') return unmountWindow(target, options);
+  if (ended) return;
   const mount = isId(target)
     ? undefined
     : (await findForgetMounts()).find((one) => one.mountpoint === target);
   if (!mount) throw new Failure(`${shown} is no window of yours; "forget status" lists those there are`);
   if (mount.state === 'alive') throw new Failure(`${shown} is another user's window, or a container's`);
+  if (mount.state === 'silent' && !options.force) {
+    throw new Failure(`${shown} does not answer, and who serves it is not known; --force takes it away`);
+  }
   const why = await clearMount(target);
   if (why) throw new Failure(`${shown} is a mount whose server is gone, and it could not be removed: ${why}`);
   say([`forget: ${shown} was a mount whose server is gone; it is removed`]);
+}
+
+/**
+ * Where `target` is a window that does not answer: `ended` when it is out of the way, `answers` when it goes on after
+ * all. Throws a Failure where it may not be ended, or nothing helped.
+ */
+async function endSilent(
+  target: string,
+  silent: string[],
+  { force }: { force: boolean },
+): Promise<'ended' | 'answers' | undefined> {
+  const { clearStuck, describeStuck, stuckWindow } = await import('./stuck.ts');
+  for (const id of silent) {
+    const window = stuckWindow(id);
+    if (!window || (isId(target) ? id !== target : window.guardian?.mountpoint !== target)) continue;
+    if (!force) throw new Failure(`${describeStuck(window)}; --force ends it, with what it caught`);
+    const { outcome, how } = await clearStuck(window);
+    if (outcome === 'stays') throw new Failure(how);
+    say([`forget: ${how}`]);
+    return outcome;
+  }
+  return undefined;
 }

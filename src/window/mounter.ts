@@ -42,10 +42,9 @@ export const bySystemCall: Mounter = {
       inPool(umount2, [cstring(mountpoint), UMOUNT_NOFOLLOW], (result) => resolve(result === 0));
     }),
   async detach(mountpoint) {
-    const target = cstring(mountpoint);
-    // By force first: it ends the connection, and whoever waits for an answer gets an error.
-    if (umount2(target, MNT_FORCE | UMOUNT_NOFOLLOW) < 0) umount2(target, MNT_DETACH | UMOUNT_NOFOLLOW);
+    // By force: it ends the connection first, and whoever waits for an answer gets an error.
+    umount2(cstring(mountpoint), MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW);
   },
-  detachCommand: ['umount', '-l', '--'],
+  detachCommand: ['umount', '--force', '--lazy', '--'],
   notices: () => [],
 };

@@ -89,3 +89,9 @@ export function isForgetMount(mount: Mount): boolean {
 export function isFuseMount(mount: Mount): boolean {
   return mount.fstype === 'fuse' || mount.fstype === 'fuseblk' || mount.fstype.startsWith('fuse.');
 }
+
+/** The `major:minor` of the forget mount that shows at this place. */
+export function forgetDeviceAt(mountpoint: string): string | undefined {
+  const mount = mountAt(mountpoint);
+  return mount?.mountpoint === mountpoint && isForgetMount(mount) ? mount.device : undefined;
+}

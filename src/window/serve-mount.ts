@@ -1,11 +1,13 @@
 /** Serving a mount until it is unmounted: by `forget unmount`, a signal, or by hand. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { displayName } from '../sys/bytes.ts';
 import { account, writeReport } from './account.ts';
+import { findLauncher } from './command.ts';
 import { serveControl } from './control.ts';
 import { Failure } from './failure.ts';
 import { startGuardian } from './guardian.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
-import { isForgetMount, mountAt } from './mountinfo.ts';
+import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
@@ -15,10 +17,14 @@ import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
 import { newId } from './window-id.ts';
 import { statusOf } from './window-status.ts';
+import { refuseOwnPrograms } from './workspace.ts';
+
+const ANSWERS_WITHIN_MS = 5000;
+const CLOSING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Mounts, calls `ready` with the window's id and lines for the person, and resolves with the exit code when the mount
- * is gone. Throws with nothing mounted.
+ * is gone. Throws with nothing mounted. Either way nothing of it is left in this process.
  */
 export async function serveMount(
   settings: WindowSettings,
@@ -28,21 +34,24 @@ export async function serveMount(
   process.chdir('/');
   const id = newId();
   const mounter = await mounterHere();
+  const launcher = findLauncher();
+  refuseOwnPrograms(mountpoint, Object.values(launcher));
   const window = new Window(settings, mountpoint, mounter);
   let guardian: { dismiss(): void } | undefined;
   let device: string | undefined;
   const close = async () => {
-    // First: with the connection over, nobody who unmounts has to wait for an answer.
+    // First: nobody who unmounts has to wait for an answer.
     window.server?.finish();
     // Where it was taken away by hand, what shows there now is not this window's to unmount.
-    const shown = deviceAt(mountpoint);
+    const shown = forgetDeviceAt(mountpoint);
     if (shown !== undefined && shown === (device ?? shown)) await mounter.detach(mountpoint);
   };
+  const onSignal = () => void close();
   try {
     await window.mount();
-    device = deviceAt(mountpoint);
+    device = forgetDeviceAt(mountpoint);
     if (device === undefined) throw new Failure(`the mount at ${displayName(mountpoint)} is gone already`);
-    guardian = startGuardian(mountpoint, device, mounter.detachCommand);
+    guardian = startGuardian(launcher, mountpoint, device, mounter.detachCommand);
     const { name, token } = window.canary;
     const outcome = await testInChild(`${mountpoint}/${name}`, token);
     judge(outcome, leakedTo(window.lower, name), settings.readonly);
@@ -52,6 +61,7 @@ export async function serveMount(
     const closed = new Promise<string[]>((resolve) => {
       settle = resolve;
     });
+    const asked = new Set<Promise<unknown>>();
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
       if (force) await close();
       else if (await mounter.unmount(mountpoint)) {
@@ -62,6 +72,8 @@ export async function serveMount(
           `${displayName(mountpoint)} is in use: end the programs that work in it, or say --force`,
         );
       }
+      // Another mount namespace may have a copy of the mount (unshare, a container), which keeps the connection up.
+      window.server.finish();
       return { lines: await closed };
     };
     const control = await serveControl({
@@ -77,12 +89,14 @@ export async function serveMount(
           } as const;
           return { ...statusOf(window, displayName(settings.workspace)), ...about };
         },
-        unmount: ({ force }) => unmount(force),
+        unmount: ({ force }) => {
+          const answer = unmount(force);
+          asked.add(answer);
+          return answer;
+        },
       },
     });
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.on(signal, () => void close());
-    }
+    for (const signal of CLOSING) process.on(signal, onSignal);
     const tracked = window.trackedNotice();
     const notices = [...mounter.notices(), ...(tracked ? [tracked] : [])];
     ready(id, settings.quiet ? [] : notices);
@@ -92,14 +106,17 @@ export async function serveMount(
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     settle(unwritten ? [...lines, unwritten] : lines);
     say(lines);
-    // Whoever asked for the end gets its answer first.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Whoever asked for the end gets its answer first, which may have to wait for the kernel's umount.
+    await Promise.race([Promise.allSettled(asked), sleep(ANSWERS_WITHIN_MS, undefined, { ref: false })]);
+    await sleep(50);
     control.close();
     return 0;
   } finally {
     await close();
+    for (const signal of CLOSING) process.off(signal, onSignal);
     guardian?.dismiss();
     window.end();
+    await window.release();
   }
 }
 
@@ -108,10 +125,4 @@ async function mounterHere(): Promise<Mounter> {
   if (namespaceKind().mayMount) return bySystemCall;
   const { byFusermount } = await import('./fusermount.ts');
   return byFusermount;
-}
-
-/** The `major:minor` of the forget mount that shows at this place. */
-function deviceAt(mountpoint: string): string | undefined {
-  const mount = mountAt(mountpoint);
-  return mount?.mountpoint === mountpoint && isForgetMount(mount) ? mount.device : undefined;
 }

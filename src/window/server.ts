@@ -12,7 +12,7 @@ import { KernelNotifier } from '../overlay/notifier.ts';
 import { type Notifier, Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
 import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
-import { write } from '../sys/libc.ts';
+import { close, write } from '../sys/libc.ts';
 import { ThreadedWrites } from '../sys/threaded-writes.ts';
 
 /** State of a window at one moment; sizes in bytes. */
@@ -39,6 +39,8 @@ export type ServeOn = number | ((handler: Handler, events: DriverEvents) => Driv
 /** Where the kernel keeps nothing, and can be told nothing. */
 const silent: Notifier = { inode() {}, attributes() {}, attributesNow() {}, entry() {}, flush() {} };
 
+const RELEASE_WITHIN_MS = 1000;
+
 export class Server {
   /** Settles when nothing is served any more, for whatever reason. */
   readonly ended: Promise<void>;
@@ -46,6 +48,8 @@ export class Server {
   readonly defects: string[] = [];
   private readonly overlay: Overlay;
   private readonly engine: Driver;
+  /** What forget's own engine serves; -1 under another driver. */
+  private readonly device: number;
   private watch: LowerWatch | undefined;
   private notifier: KernelNotifier | undefined;
   private notifications: ThreadedWrites | undefined;
@@ -76,6 +80,7 @@ export class Server {
       },
     };
     overlay.notifier = silent;
+    this.device = typeof on === 'number' ? on : -1;
     this.engine = typeof on === 'number' ? this.engineOn(on, events) : on(handlerOf(overlay), events);
     overlay.engine = this.engine;
     this.engine.afterRequest = () => overlay.descriptors.makeRoom();
@@ -144,6 +149,18 @@ export class Server {
     }
     this.settled = true;
     return this.state();
+  }
+
+  /**
+   * After `finish`, and best after the mount is gone: gives back all that the server holds. `forget exec` does
+   * without, since its process ends.
+   */
+  async release(): Promise<void> {
+    const written = await this.notifications?.release(RELEASE_WITHIN_MS);
+    // The number of a device that is still being written to stays taken.
+    if (this.device >= 0 && written !== false) close(this.device);
+    this.watch?.close();
+    this.overlay.close();
   }
 
   /** Descriptors that may write must not stay open: see overlay/descriptors.ts. */

@@ -2,7 +2,7 @@
  * Forget mounts whose server is gone, as a `kill -9` of another program's doing may leave them: found in the mount
  * table, and asked by a child process, since a mount that hangs would hang whoever asks.
  */
-import { MNT_DETACH, UMOUNT_NOFOLLOW } from '../sys/constants.ts';
+import { MNT_DETACH, MNT_FORCE, UMOUNT_NOFOLLOW } from '../sys/constants.ts';
 import { isForgetMount, readMountinfo } from './mountinfo.ts';
 import { runTool } from './tool.ts';
 
@@ -14,11 +14,19 @@ export interface ForgetMount {
 
 const answerWithin = 1500;
 
-/** Every forget mount that this process's namespace shows, the topmost first where several share a place. */
-export async function findForgetMounts(): Promise<ForgetMount[]> {
+/**
+ * Every forget mount that this process's namespace shows, the topmost first where several share a place. `known` are
+ * places of which the control socket has told the state: those are not touched.
+ */
+export async function findForgetMounts(
+  known: ReadonlyMap<string, ForgetMount['state']> = new Map(),
+): Promise<ForgetMount[]> {
   const mounts = readMountinfo().filter(isForgetMount).reverse();
   return Promise.all(
-    mounts.map(async ({ mountpoint }) => ({ mountpoint, state: await stateOf(mountpoint) })),
+    mounts.map(async ({ mountpoint }) => ({
+      mountpoint,
+      state: known.get(mountpoint) ?? (await stateOf(mountpoint)),
+    })),
   );
 }
 
@@ -33,14 +41,14 @@ async function stateOf(mountpoint: string): Promise<ForgetMount['state']> {
   return end.stderr.includes('Transport endpoint is not connected') ? 'dead' : 'alive';
 }
 
-/** Detaches a dead mount. Returns undefined, or why it is still there. */
+/** Ends what is left of its connection, and detaches the mount. Returns undefined, or why it is still there. */
 export async function clearMount(mountpoint: string): Promise<string | undefined> {
   const [{ umount2, errno }, { cstring }, { EPERM, errnoName }] = await Promise.all([
     import('../sys/libc.ts'),
     import('../sys/bytes.ts'),
     import('../sys/errno.ts'),
   ]);
-  if (umount2(cstring(mountpoint), MNT_DETACH | UMOUNT_NOFOLLOW) === 0) return undefined;
+  if (umount2(cstring(mountpoint), MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW) === 0) return undefined;
   const failure = errno();
   if (failure !== EPERM) return errnoName(failure);
   const end = await runTool(['xargs', '-0', 'fusermount3', '-u', '-z', '--'], {

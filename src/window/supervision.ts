@@ -44,6 +44,8 @@ export interface RunningCommand {
    * `forget exec -- cmd 2> >(tee log) | ...`, where the shell starts `tee` and then turns into forget.
    */
   bystanders(): number[];
+  /** A child of forget's own, which is no leftover either. */
+  addBystander(pid: number): void;
   /**
    * True when forget has no other child left, so that no descendant of the command can run. A look through /proc cannot
    * tell: who forks on and on is missed between two names of the listing.
@@ -193,6 +195,7 @@ export function supervise(
     pid,
     done,
     hurry: hurry.signal,
+    addBystander: (child) => earlier.add(child),
     bystanders: () => [...witness.pids(), ...earlier],
     childless: () =>
       !reap() || (earlier.size > 0 && childrenOf(process.pid).every((child) => earlier.has(child))),

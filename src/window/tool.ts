@@ -8,7 +8,10 @@ export interface ToolEnd {
   stderr: string;
 }
 
-/** `input` is a byte string for standard input. Messages come in English. */
+/** From the kill to the end, which does not come for one that waits for a request that somebody has read. */
+const DEATH_MS = 300;
+
+/** `input` is a byte string for standard input. Messages come in English. Resolves shortly after the time limit at the latest. */
 export function runTool(argv: string[], options: { input?: string; timeoutMs: number }): Promise<ToolEnd> {
   return new Promise((resolve) => {
     const child = spawn(argv[0]!, argv.slice(1), {
@@ -17,9 +20,20 @@ export function runTool(argv: string[], options: { input?: string; timeoutMs: nu
       // A process group of its own: what hangs may be the program's child (xargs), which would hold the pipes open.
       detached: true,
     });
-    // What waits for a FUSE server can be killed by this signal alone.
-    const timer = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), options.timeoutMs);
     const end: ToolEnd = { code: undefined, stdout: '', stderr: '' };
+    const settle = (code: ToolEnd['code']) => {
+      clearTimeout(timer);
+      resolve({ ...end, code });
+    };
+    const giveUp = () => {
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      child.unref();
+      settle(null);
+    };
+    let timer = setTimeout(() => {
+      killGroup(child.pid);
+      timer = setTimeout(giveUp, DEATH_MS);
+    }, options.timeoutMs);
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       end.stdout += text;
     });
@@ -29,13 +43,16 @@ export function runTool(argv: string[], options: { input?: string; timeoutMs: nu
     // A program that is missing or ends early does not read its input; its end says so.
     child.stdin.on('error', () => {});
     child.stdin.end(Buffer.from(options.input ?? '', 'latin1'));
-    child.on('error', () => {
-      clearTimeout(timer);
-      resolve(end);
-    });
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      resolve({ ...end, code });
-    });
+    child.on('error', () => settle(undefined));
+    child.on('close', settle);
   });
+}
+
+function killGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL');
+  } catch (error) {
+    // All of it has ended, and a process that left the group holds the pipes.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }

@@ -50,8 +50,11 @@ function repositoryOf(workspace: string): { top: string; gitDir: string } | unde
 }
 
 function readIndex(gitDir: string): Buffer | undefined {
+  const path = Buffer.from(`${gitDir}/index`, 'latin1');
   try {
-    const index = readFileSync(Buffer.from(`${gitDir}/index`, 'latin1'));
+    // A fifo in its place would be waited for.
+    if (!statSync(path).isFile()) return undefined;
+    const index = readFileSync(path);
     return index.length > HEADER && index.toString('latin1', 0, 4) === 'DIRC' ? index : undefined;
   } catch {
     return undefined; // no commit yet, or not ours to read: there is nothing to say then

@@ -46,9 +46,14 @@ export class Window {
     if (this.lower < 0) throw new SysError(errno(), `opening ${displayName(settings.workspace)}`);
     const st = new Stat();
     const error = st.of(this.lower);
-    if (error) throw new SysError(error, `reading ${displayName(settings.workspace)}`);
+    try {
+      if (error) throw new SysError(error, `reading ${displayName(settings.workspace)}`);
+      this.upper = mounter.makeUpper(settings.upperSize);
+    } catch (failure) {
+      close(this.lower);
+      throw failure;
+    }
     this.rootMode = st.mode;
-    this.upper = mounter.makeUpper(settings.upperSize);
     // A failure before `mount` waits for it is told there.
     if (this.upper instanceof Promise) this.upper.catch(() => {});
     this.tracked = protectedTracked(settings.workspace, this.rules, MOST_TRACKED);
@@ -86,6 +91,17 @@ export class Window {
   end(): void {
     if (this.server) this.server.finish();
     else if (this.device >= 0) close(this.device);
+  }
+
+  /** After `end`: gives back every descriptor. For a process that goes on. */
+  async release(): Promise<void> {
+    if (this.server) await this.server.release();
+    else
+      await Promise.resolve(this.upper).then(
+        ({ fd }) => close(fd),
+        () => {},
+      );
+    close(this.lower);
   }
 
   /** The line for the person at open when rules match what git tracks. */

@@ -3,7 +3,7 @@
  * walks into a FUSE mount before the mount table has been asked, because a mount whose server hangs would hang
  * the question too.
  */
-import { accessSync, constants, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { displayName } from '../sys/bytes.ts';
 import { Failure } from './failure.ts';
@@ -72,6 +72,24 @@ export function resolveMountpoint(path: string, cwd: string, workspace: string):
   return mountpoint;
 }
 
+/**
+ * Throws a Failure for a place that holds what forget itself starts while it serves it, such as /usr: whoever starts a
+ * program waits until the kernel has read it, and forget would have to give the answer. `programs` are absolute.
+ */
+export function refuseOwnPrograms(mountpoint: string, programs: readonly string[]): void {
+  const covered = [...programs, ...loaders()].find((program) => isWithin(realBytes(program), mountpoint));
+  if (covered === undefined) return;
+  throw new Failure(
+    `workspace ${displayName(mountpoint)}: holds ${covered}, which forget itself needs while it serves it; name a directory below it that does not`,
+  );
+}
+
+/** The dynamic loader, which the kernel reads along with each program: this process has it mapped. */
+function loaders(): string[] {
+  const maps = readFileSync('/proc/self/maps', 'latin1');
+  return [...new Set([...maps.matchAll(/ (\/.*\/ld-[^/\n]+)$/gm)].map(([, path]) => path!))];
+}
+
 /** `path` as seen from `cwd`. Nothing is tidied away: after a symbolic link `..` is the link's target's parent. */
 export function absolutePath(path: string, cwd: string): string {
   return path.startsWith('/') ? path : `${cwd}/${path}`;
@@ -83,6 +101,8 @@ export function absolutePath(path: string, cwd: string): string {
  */
 export function resolveMountedPath(path: string, cwd: string): string {
   let at = posix.resolve(cwd, path);
+  // As most are named: then the directories above, which may hang as well, are not asked either.
+  if (readMountinfo().some((mount) => isForgetMount(mount) && mount.mountpoint === at)) return at;
   for (let links = 0; links < mostLinks && at !== '/'; links++) {
     const parent = realBytes(posix.dirname(at));
     at = posix.join(parent, posix.basename(at));

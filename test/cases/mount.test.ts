@@ -5,70 +5,9 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { protectedDifferences, type Workspace } from '../harness/forget.ts';
-import { forgetFor } from '../harness/users.ts';
-import {
-  allPids,
-  endMarked,
-  forgetMounts,
-  markedProcesses,
-  newMark,
-  processesWith,
-  programOf,
-  runWatched,
-} from '../harness/watchdog.ts';
-import { withWorkspace } from './window.ts';
-
-interface Forget {
-  run(...argv: string[]): ReturnType<typeof runWatched>;
-  mounted(): string[];
-  processes(): number[];
-}
-
-/** `forget` outside the workspace, with one mark for the daemons it leaves behind; all ended afterwards. */
-function withMounts(title: string, body: (workspace: Workspace, forget: Forget) => Promise<void>): void {
-  withWorkspace(
-    title,
-    async (workspace) => {
-      const mark = newMark();
-      const forget: Forget = {
-        run: (...argv) =>
-          runWatched([forgetFor('root'), ...argv], {
-            user: 'root',
-            cwd: '/',
-            timeout: 20_000,
-            env: { FORGET_TEST_MOUNT: mark },
-          }),
-        mounted: () =>
-          forgetMounts(allPids())
-            .map((mount) => mount.mountpoint)
-            .filter((path) => path.startsWith(workspace.top)),
-        processes: () => processesWith('FORGET_TEST_MOUNT', mark),
-      };
-      try {
-        await body(workspace, forget);
-      } finally {
-        for (const path of forget.mounted()) execFileSync('umount', ['-l', path]);
-        for (const pid of forget.processes()) process.kill(pid, 'SIGKILL');
-      }
-    },
-    { users: ['root'] },
-  );
-}
-
-/** The processes that serve a mount, without those that watch over them. */
-const servers = (forget: Forget) => forget.processes().filter((pid) => programOf(pid) === 'node');
-
-async function gone(forget: Forget): Promise<void> {
-  for (let i = 0; i < 60 && (forget.mounted().length > 0 || forget.processes().length > 0); i++)
-    await delay(50);
-  assert.deepEqual([forget.mounted(), forget.processes()], [[], []], 'a mount or process is left');
-}
-
-const read = (workspace: Workspace, path: string) =>
-  execFileSync('cat', [join(workspace.path, path)], { encoding: 'utf8', timeout: 10_000 });
-const sh = (script: string, cwd: string) =>
-  execFileSync('sh', ['-c', script], { encoding: 'utf8', cwd, timeout: 20_000 });
+import { protectedDifferences } from '../harness/forget.ts';
+import { endMarked, markedProcesses, runWatched } from '../harness/watchdog.ts';
+import { gone, read, servers, sh, withMounts } from './mounts.ts';
 
 withMounts(
   'a workspace mounted in place catches every process, and unmounting brings the lower back',

@@ -142,7 +142,7 @@ function abortConnections(connections: readonly number[]): void {
  * Connections whose mount no process sees any more: a thread of a dead server that waits for its own server keeps
  * one alive, and itself, for ever (state D; it holds the descriptor whose end would end the wait).
  */
-function orphanedConnections(): number[] {
+export function orphanedConnections(): number[] {
   // Before the search, which takes its time: one that is made meanwhile is somebody's.
   const connections = withConnections('ls').split('\n').filter(Boolean).map(Number);
   const seen = new Set<number>();

@@ -5,12 +5,12 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A throwaway package whose bin/forget is the real one and whose main program is driver.ts. */
-export async function installDriver(): Promise<{ directory: string; forget: string; remove: () => void }> {
-  const directory = mkdtempSync(`${tmpdir()}/forget-driver-`);
+/** Bundles programs as the product's own build does; keys are the files' names without `.cjs`. */
+export async function bundle(outdir: string, entryPoints: Record<string, string>): Promise<void> {
   await build({
-    entryPoints: { forget: `${root}test/window/driver.ts` },
-    outdir: `${directory}/dist`,
+    absWorkingDir: root,
+    entryPoints,
+    outdir,
     outExtension: { '.js': '.cjs' },
     bundle: true,
     platform: 'node',
@@ -19,6 +19,12 @@ export async function installDriver(): Promise<{ directory: string; forget: stri
     define: { 'import.meta.url': '__fileUrl' },
     banner: { js: "const __fileUrl = require('node:url').pathToFileURL(__filename).href;" },
   });
+}
+
+/** A throwaway package whose bin/forget is the real one and whose main program is driver.ts. */
+export async function installDriver(): Promise<{ directory: string; forget: string; remove: () => void }> {
+  const directory = mkdtempSync(`${tmpdir()}/forget-driver-`);
+  await bundle(`${directory}/dist`, { forget: 'test/window/driver.ts' });
   cpSync(`${root}bin`, `${directory}/bin`, { recursive: true });
   symlinkSync(`${root}node_modules`, `${directory}/node_modules`);
   return {

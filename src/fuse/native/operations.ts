@@ -132,7 +132,7 @@ export class Operations {
   }
 
   listxattr(path: string, size: number): number {
-    return this.at(path, (node) => this.handler.listxattr(node, size, this.reply));
+    return this.at(path, (node) => this.handler.listxattr(node, size, this.caller, this.reply));
   }
 
   // Files
@@ -156,7 +156,7 @@ export class Operations {
   }
 
   read(path: string, handle: number, offset: number, size: number): number {
-    return this.of(handle, path, (node) => this.handler.read(node, offset, size, this.reply));
+    return this.of(handle, path, (node) => this.handler.read(node, offset, size, 0, this.reply));
   }
 
   /** The reply says how much was written. */
