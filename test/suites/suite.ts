@@ -46,7 +46,8 @@ export function told(result: RunResult): string {
   return `exit code ${result.code}, signal ${result.signal}\n${result.stdout.slice(-6000)}\n${result.stderr.slice(-6000)}`;
 }
 
-export function makePlace(user: User, part: Part): Place {
+/** A place for one run; `fill` puts into its directory what the lower is to have before the window opens. */
+export function makePlace(user: User, part: Part, fill?: (directory: string) => void): Place {
   const { uid, gid } = idsOf(user);
   // Made before the snapshot, so that the protected part must afterwards still have it, empty.
   const workspace = makeWorkspace(user, {
@@ -54,6 +55,7 @@ export function makePlace(user: User, part: Part): Place {
       const directory = join(path, DIRECTORY[part]);
       mkdirSync(directory);
       chownSync(directory, uid, gid);
+      fill?.(directory);
     },
   });
   return { user, part, workspace, directory: join(workspace.path, DIRECTORY[part]) };
