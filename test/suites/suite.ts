@@ -39,6 +39,8 @@ export interface Place {
   workspace: Workspace;
   /** Where the suite works: absolute, there before the window opens, the same on the plain directory. */
   directory: string;
+  /** A plain directory beside the workspace. */
+  aside: string;
 }
 
 /** What a person reads when a run failed: the end of both streams. */
@@ -58,7 +60,10 @@ export function makePlace(user: User, part: Part, fill?: (directory: string) => 
       fill?.(directory);
     },
   });
-  return { user, part, workspace, directory: join(workspace.path, DIRECTORY[part]) };
+  const aside = join(workspace.top, 'aside');
+  mkdirSync(aside);
+  chownSync(aside, uid, gid);
+  return { user, part, workspace, directory: join(workspace.path, DIRECTORY[part]), aside };
 }
 
 /** Runs a suite's program inside a window; nothing protected may reach the lower, and nothing may stay behind. */
