@@ -30,11 +30,20 @@ export type Tree = Map<string, TreeEntry>;
 
 const program = fileURLToPath(new URL('./snapshot.py', import.meta.url));
 
-/** Reads a whole tree; '' is its top. */
-export function snapshot(top: string): Tree {
-  const text = execFileSync('python3', [program, top], { encoding: 'latin1', maxBuffer: 1 << 28 });
+/** The command that prints a whole tree for `parseSnapshot`: for a tree that only a window's command sees. */
+export function snapshotCommand(top: string): string[] {
+  return ['python3', program, top];
+}
+
+export function parseSnapshot(text: string): Tree {
   const entries = JSON.parse(text) as TreeEntry[];
   return new Map(entries.map((entry) => [entry.path, entry]));
+}
+
+/** Reads a whole tree; '' is its top. */
+export function snapshot(top: string): Tree {
+  const [python, ...rest] = snapshotCommand(top);
+  return parseSnapshot(execFileSync(python!, rest, { encoding: 'latin1', maxBuffer: 1 << 28 }));
 }
 
 /** The part of a tree whose paths satisfy `wanted`. */

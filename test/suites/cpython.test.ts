@@ -9,7 +9,7 @@ import { inEachPart, type Place, runInside, runPlain, told } from './suite.ts';
 
 // Debian has no test_sqlite3 in its package; sqlite.test.ts is harder on databases than that one.
 const TESTS = ['test_os', 'test_shutil', 'test_mmap', 'test_fcntl', 'test_tempfile', 'test_pathlib'].concat([
-  ...['test_posix', 'test_io', 'test_fileio', 'test_file', 'test_glob', 'test_filecmp', 'test_dbm'],
+  ...['test_posix', 'test_fileio', 'test_file', 'test_glob', 'test_filecmp', 'test_dbm'],
 ]);
 const TIMEOUT = 240_000;
 const program = fileURLToPath(new URL('./programs/cpython.py', import.meta.url));
@@ -63,7 +63,7 @@ inEachPart(
       (name) => inside.cases[name] === 'failed' && !(name in known),
     );
     assert.deepEqual(failed, [], inside.output);
-    assert.ok(Object.keys(inside.cases).length > 1500, inside.output);
+    assert.ok(Object.keys(inside.cases).length > 1200, inside.output);
     assert.deepEqual(readdirSync(place.directory), [], 'files left in the lower');
     const run = oracles.get(place.user) ?? runPlain(place, command(place), { timeout: TIMEOUT });
     oracles.set(place.user, run);

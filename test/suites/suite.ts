@@ -98,13 +98,13 @@ export function runPlain(
 /** One test for each user and part; the place is made before and removed after. */
 export function inEachPart(
   title: string,
-  only: { users?: readonly User[]; parts?: readonly Part[]; timeout: number },
+  limits: { timeout: number; users?: readonly User[]; fill?: (directory: string) => void },
   body: (place: Place) => Promise<void>,
 ): void {
-  for (const user of users.filter((one) => only.users?.includes(one) ?? true)) {
-    for (const part of only.parts ?? parts) {
-      test(`${title} in the ${part} part, as ${user}`, { timeout: only.timeout }, async () => {
-        const place = makePlace(user, part);
+  for (const user of users.filter((one) => limits.users?.includes(one) ?? true)) {
+    for (const part of parts) {
+      test(`${title} in the ${part} part, as ${user}`, { timeout: limits.timeout }, async () => {
+        const place = makePlace(user, part, limits.fill);
         try {
           await body(place);
         } finally {
