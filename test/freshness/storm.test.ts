@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withWorkspace } from '../cases/window.ts';
 import type { Workspace } from '../harness/forget.ts';
-import { identityDifferences, snapshot, snapshotProgram, treeOf } from '../harness/tree.ts';
+import { identityDifferences, parseSnapshot, snapshot, snapshotProgram } from '../harness/tree.ts';
 import { asUser, environmentOf, readableFor } from '../harness/users.ts';
 import { programFor, type Views, withViews } from './views.ts';
 
@@ -31,7 +31,7 @@ async function outside(workspace: Workspace, cwd: string, ...argv: string[]): Pr
 /** How the inside view differs from the lower: in names, types, sizes, times, contents, inode numbers. */
 async function staleness(workspace: Workspace, views: Views): Promise<string[]> {
   const program = readableFor(workspace.user, snapshotProgram);
-  const inside = treeOf(await views.inside.run('python3', program, '.'));
+  const inside = parseSnapshot(await views.inside.run('python3', program, '.'));
   return identityDifferences(snapshot(workspace.path), inside);
 }
 

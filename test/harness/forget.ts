@@ -55,6 +55,8 @@ export interface WorkspaceShape {
   name?: string;
   /** An empty workspace instead of the filled one. */
   empty?: boolean;
+  /** What else must stand in it before its first snapshot is taken. */
+  prepare?: (path: string) => void;
 }
 
 /** A workspace of `user`; removed by `disposeWorkspace`. */
@@ -63,6 +65,7 @@ export function makeWorkspace(user: User, shape: WorkspaceShape = {}): Workspace
   const path = join(top, shape.name ?? 'ws');
   if (shape.empty) makeDirectory(path, user);
   else execFileSync('cp', ['-a', '--', template(user), path]);
+  shape.prepare?.(path);
   return { user, top, path, before: snapshot(path), marks: [] };
 }
 

@@ -30,15 +30,23 @@ export type Tree = Map<string, TreeEntry>;
 
 export const snapshotProgram = fileURLToPath(new URL('./snapshot.py', import.meta.url));
 
-/** Reads a whole tree; '' is its top. */
-export function snapshot(top: string): Tree {
-  return treeOf(execFileSync('python3', [snapshotProgram, top], { encoding: 'latin1', maxBuffer: 1 << 28 }));
+/**
+ * The command that prints a whole tree for `parseSnapshot`: for a tree that only a window's command sees. An ordinary user
+ * takes the program by `readableFor`.
+ */
+export function snapshotCommand(top: string): string[] {
+  return ['python3', snapshotProgram, top];
 }
 
-/** What the program prints (its path is `snapshotProgram`), where a test has another process run it. */
-export function treeOf(text: string): Tree {
+export function parseSnapshot(text: string): Tree {
   const entries = JSON.parse(text) as TreeEntry[];
   return new Map(entries.map((entry) => [entry.path, entry]));
+}
+
+/** Reads a whole tree; '' is its top. */
+export function snapshot(top: string): Tree {
+  const [python, ...rest] = snapshotCommand(top);
+  return parseSnapshot(execFileSync(python!, rest, { encoding: 'latin1', maxBuffer: 1 << 28 }));
 }
 
 /** The part of a tree whose paths satisfy `wanted`. */
