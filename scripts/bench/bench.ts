@@ -14,7 +14,7 @@ import { describeMachine } from './machine.ts';
 import { makeMaterial } from './material.ts';
 import { measure } from './measure.ts';
 import { installPackages } from './packages.ts';
-import { asOrdinary, targets, unmountAll } from './targets.ts';
+import { targets, unmountAll } from './targets.ts';
 import { START, workloads } from './workloads.ts';
 
 const USAGE = `npm run bench -- [options]

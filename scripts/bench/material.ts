@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -108,13 +109,8 @@ export function npmCi(cache: string, { offline }: { offline: boolean }): string[
 }
 
 function environment(home: string): NodeJS.ProcessEnv {
-  return {
-    PATH: process.env.PATH,
-    HOME: home,
-    LANG: 'C.UTF-8',
-    // The trees belong to the ordinary user, and root works in them too.
-    GIT_CONFIG_COUNT: '1',
-    GIT_CONFIG_KEY_0: 'safe.directory',
-    GIT_CONFIG_VALUE_0: '*',
-  };
+  // The trees belong to the ordinary user, and root works in them too. A file, since git clone's other half does not
+  // get what the environment says.
+  writeFileSync(join(home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
+  return { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8' };
 }

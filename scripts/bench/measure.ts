@@ -86,9 +86,9 @@ async function playStep(
 ): Promise<void> {
   for (let time = 0; time < (times ?? 1); time++) {
     const before = workload && countRequests ? await opened.requests?.() : undefined;
-    const { ms, each } = await opened.session.do(step);
+    const { ms, value } = await opened.session.do(step);
     if (workload === undefined) continue;
-    const figure = figureOf(byId.get(workload)!, ms, each);
+    const figure = figureOf(byId.get(workload)!, ms, value);
     ((out.figures[target.name] ??= {})[workload] ??= []).push(figure);
     if (before) {
       const requests = difference(before, await opened.requests!());
@@ -97,9 +97,9 @@ async function playStep(
   }
 }
 
-function figureOf({ unit }: Workload, ms: number, each: number[] | undefined): number {
+function figureOf({ unit }: Workload, ms: number, value: unknown): number {
   if (unit === 'bandwidth') return STREAM_BYTES / (ms / 1000);
-  return unit === 'call' ? median(each!) * 1000 : ms;
+  return unit === 'call' ? median(value as number[]) * 1000 : ms;
 }
 
 /** `node -e 0` against `forget exec -- true`, in turn, as each user. */

@@ -1,19 +1,11 @@
-/** FUSE requests by opcode of an open window, as `forget status` tells them. */
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+/** FUSE requests by opcode of an open window, asked of its control socket, which costs none. */
+import { request } from '../../src/window/control.ts';
 
 export type Requests = Record<string, number>;
 
-const forget = fileURLToPath(new URL('../../bin/forget', import.meta.url));
-
-/** Requests so far of the window over `workspace` (its real path). Throws where there is none. */
-export async function requestsSoFar(workspace: string, env: NodeJS.ProcessEnv): Promise<Requests> {
-  const { stdout } = await promisify(execFile)(forget, ['status', '--json'], { env });
-  const windows = JSON.parse(stdout) as { workspace: string; requests: Requests }[];
-  const found = windows.find((window) => window.workspace === workspace);
-  if (!found) throw new Error(`no open window over ${workspace}`);
-  return found.requests;
+/** Requests so far of the window with this id. Throws where there is none. */
+export async function requestsSoFar(window: string): Promise<Requests> {
+  return (await request(window, 'status', {})).requests;
 }
 
 /** What came between two readings, without the opcodes of which there was none. */

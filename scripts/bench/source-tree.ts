@@ -10,6 +10,8 @@ export interface TreeShape {
   files: number;
   /** Median size of a file in bytes. Default 2,000. */
   medianSize?: number;
+  /** Default 100,000. */
+  largest?: number;
   seed?: number;
 }
 
@@ -42,7 +44,8 @@ export function makeSourceTree(root: string, shape: TreeShape): string[] {
   const parts = syllables.split(' ');
   const word = () => Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(parts)).join('');
   // One pool of text for all files: to make each byte anew would take longer than to write it.
-  const pool = sourceText(word, random, 4 * LARGEST);
+  const largest = shape.largest ?? LARGEST;
+  const pool = sourceText(word, random, 4 * largest);
 
   const directories = [''];
   mkdirSync(root);
@@ -57,7 +60,7 @@ export function makeSourceTree(root: string, shape: TreeShape): string[] {
   for (let i = 0; i < shape.files; i++) {
     const path = `${directories[i % directories.length]}${word()}-${i}.${pick(endings)}`;
     const size = Math.round((shape.medianSize ?? 2000) * Math.exp(1.2 * gaussian(random)));
-    const length = Math.min(Math.max(size, SMALLEST), LARGEST);
+    const length = Math.min(Math.max(size, SMALLEST), largest);
     const start = Math.floor(random() * (pool.length - length));
     const needle = i % 100 === 0 ? `// ${NEEDLE}\n` : '';
     writeFileSync(join(root, path), `// ${i}\n${needle}${pool.slice(start, start + length)}\n`);

@@ -46,17 +46,8 @@ export const ORDINARY = isRoot ? 1001 : process.getuid!();
 export const asOrdinary: readonly string[] = isRoot
   ? ['setpriv', '--reuid', String(ORDINARY), '--regid', String(ORDINARY), '--clear-groups', '--']
   : [];
-/** forget watches from its 50th millisecond on, and forgets then what the kernel has learned before. */
-const SETTLE_MS = 150;
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const nothing = (): undefined => undefined;
 const needsRoot = (): string | undefined => (isRoot ? undefined : 'only root may');
-
-async function ready(session: Session): Promise<void> {
-  await session.do({ step: 'stat', paths: ['/'] });
-  await delay(SETTLE_MS);
-}
 
 const native: Target = {
   name: 'native',
@@ -64,8 +55,7 @@ const native: Target = {
   about: 'the bare directory',
   unavailable: nothing,
   async open({ lower, env }) {
-    const session = new Session([], { cwd: lower, env });
-    await ready(session);
+    const session = await Session.start([], { cwd: lower, env });
     return { session, close: () => session.end() };
   },
 };
@@ -82,9 +72,8 @@ function forgetTarget(
     unavailable: how.unavailable ?? nothing,
     async open({ lower, env }) {
       const line = [...(how.before ?? []), forget, 'exec', '--quiet', '-w', lower, ...(how.options ?? []), '--'];
-      const session = new Session(line, { cwd: lower, env });
-      await ready(session);
-      return { session, requests: () => requestsSoFar(lower, env), close: () => session.end() };
+      const session = await Session.start(line, { cwd: lower, env });
+      return { session, requests: () => requestsSoFar(session.window!), close: () => session.end() };
     },
   };
 }
@@ -115,8 +104,7 @@ function mountedTarget(
       const [program, ...args] = command(at);
       execFileSync(program!, args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: 20_000 });
       mounted.add(at.mountpoint);
-      const session = new Session([], { cwd: at.mountpoint, env });
-      await ready(session);
+      const session = await Session.start([], { cwd: at.mountpoint, env });
       return {
         session,
         async close() {
