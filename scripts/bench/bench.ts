@@ -3,17 +3,25 @@
  * (some 20 minutes, as root) writes docs/performance.md and its chart; one with fewer rounds, targets or workloads
  * prints the table alone.
  */
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, chmodSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openDevFuse } from '../../test/harness/dev-fuse.ts';
 import { chart } from './chart.ts';
-import { page, type Results, summary } from './page.ts';
 import { describeMachine } from './machine.ts';
 import { makeMaterial } from './material.ts';
 import { measure } from './measure.ts';
 import { installPackages } from './packages.ts';
+import { page, type Results, summary } from './page.ts';
 import { targets, unmountAll } from './targets.ts';
 import { START, workloads } from './workloads.ts';
 
@@ -60,7 +68,8 @@ async function main(): Promise<number> {
   const results = await run(given);
   if (given.json !== undefined) writeFileSync(given.json, JSON.stringify(results));
   console.log(summary(results));
-  const whole = !given.quick && [given.only, given.workloads, given.rounds].every((value) => value === undefined);
+  const whole =
+    !given.quick && [given.only, given.workloads, given.rounds].every((value) => value === undefined);
   if (whole && results.targets.length > 1) writePage(results);
   return results.failures.some(({ target }) => target.startsWith('forget')) ? 1 : 0;
 }

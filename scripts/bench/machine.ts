@@ -23,7 +23,8 @@ export interface Machine {
 const checkout = fileURLToPath(new URL('../..', import.meta.url));
 
 function commit(): string {
-  const git = (...args: string[]) => execFileSync('git', ['-C', checkout, ...args], { encoding: 'utf8' }).trim();
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', checkout, ...args], { encoding: 'utf8' }).trim();
   try {
     return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src') ? ' with changes' : '');
   } catch {

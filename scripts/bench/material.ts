@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { commitAll, makeSourceTree, type TreeShape } from './source-tree.ts';
-import { isRoot, ORDINARY } from './targets.ts';
+import { asOrdinary, isRoot, ORDINARY } from './targets.ts';
 
 export const SMALL_FILES = 2600;
 export const LARGE_FILES = 50_000;
@@ -49,19 +49,34 @@ export function makeMaterial(
   const env = environment(at('home'));
   say(`trees of ${SMALL_FILES}${want.large ? ` and ${LARGE_FILES}` : ''} files in ${base}`);
   const trees: Material['trees'] = { small: repository(at('small'), { files: SMALL_FILES }, env) };
-  if (want.large) trees.large = repository(at('large'), { files: LARGE_FILES, medianSize: 800, seed: 2 }, env);
+  if (want.large)
+    trees.large = repository(at('large'), { files: LARGE_FILES, medianSize: 800, seed: 2 }, env);
   trees.stream = stream(at('stream'));
   makeSourceTree(at('source'), { files: SMALL_FILES, seed: 3 });
   cpSync(recipe, at('project'), { recursive: true });
   if (want.npm) fillNpmCache(at('project'), at('npm-cache'), say);
-  if (isRoot) execFileSync('chown', ['-R', `${ORDINARY}:${ORDINARY}`, base]);
-  const { scratch, source, project } = { scratch: at('scratch'), source: at('source'), project: at('project') };
+  if (isRoot) {
+    const rest = ['home', 'scratch', 'stream', 'project', ...(want.npm ? ['npm-cache'] : [])].map(at);
+    execFileSync('chown', [`${ORDINARY}:${ORDINARY}`, base]);
+    execFileSync('chown', ['-R', `${ORDINARY}:${ORDINARY}`, ...rest]);
+  }
+  const { scratch, source, project } = {
+    scratch: at('scratch'),
+    source: at('source'),
+    project: at('project'),
+  };
   return { trees, scratch, source, project, npmCache: at('npm-cache'), env };
 }
 
-function repository(path: string, shape: TreeShape, env: NodeJS.ProcessEnv): { path: string; files: string[] } {
+function repository(
+  path: string,
+  shape: TreeShape,
+  env: NodeJS.ProcessEnv,
+): { path: string; files: string[] } {
   const files = makeSourceTree(path, shape);
-  commitAll(path, env);
+  // Before git looks at them, since it reads again what has changed its owner.
+  if (isRoot) execFileSync('chown', ['-R', `${ORDINARY}:${ORDINARY}`, path]);
+  commitAll(path, { argv: asOrdinary, env });
   appendFileSync(join(path, '.git/info/exclude'), `/${OUT}\n`);
   copyFileSync(join(path, '.git/index'), `${path}.index`);
   return { path, files };
@@ -98,7 +113,10 @@ export function readOnce(path: string): void {
 
 function fillNpmCache(project: string, cache: string, say: (line: string) => void): void {
   say('an npm cache with the packages that npm ci installs (from the registry)');
-  execFileSync('npm', npmCi(cache, { offline: false }), { cwd: project, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('npm', npmCi(cache, { offline: false }), {
+    cwd: project,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   rmSync(join(project, 'node_modules'), { recursive: true, force: true });
 }
 

@@ -58,7 +58,9 @@ async function play(
   const tree = material.trees[scene.tree];
   if (!tree) return;
   const steps = scene.steps(material);
-  const wanted = steps.map(({ workload }) => workload).filter((id) => id !== undefined && plan.workloads.has(id));
+  const wanted = steps
+    .map(({ workload }) => workload)
+    .filter((id) => id !== undefined && plan.workloads.has(id));
   if (wanted.length === 0) return;
   restore(tree.path);
   scene.before?.(material);

@@ -1,7 +1,11 @@
 /** Programs that the run needs, from Debian: installed where root may, named otherwise. */
 import { spawnSync } from 'node:child_process';
 
-const PROGRAM_OF: Record<string, string> = { ripgrep: 'rg', 'util-linux': 'setpriv', 'unionfs-fuse': 'unionfs-fuse' };
+const PROGRAM_OF: Record<string, string> = {
+  ripgrep: 'rg',
+  'util-linux': 'setpriv',
+  'unionfs-fuse': 'unionfs-fuse',
+};
 
 /** Which of these packages' programs are not in the PATH. */
 function missing(packages: readonly string[]): string[] {

@@ -24,7 +24,8 @@ const MAX_DEPTH = 5;
 const SMALLEST = 100;
 const LARGEST = 100_000;
 const endings = ['ts', 'ts', 'ts', 'js', 'py', 'css', 'json', 'md'];
-const syllables = 'ac ber cor den er fil gra hash in jo kit log mem net or pat query run sys tok un val web ex y zip';
+const syllables =
+  'ac ber cor den er fil gra hash in jo kit log mem net or pat query run sys tok un val web ex y zip';
 
 /** Numbers in [0, 1), always the same for a seed (mulberry32). */
 export function randomNumbers(seed: number): () => number {
@@ -83,9 +84,12 @@ function gaussian(random: () => number): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
 
-/** Makes the tree a git repository with all of it committed. */
-export function commitAll(root: string, env: NodeJS.ProcessEnv): void {
-  const git = (...args: string[]) => execFileSync('git', ['-C', root, ...gitSettings, ...args], { env });
+/** Makes the tree a git repository with all of it committed. `as`: words that come before git, and its environment. */
+export function commitAll(root: string, as: { argv: readonly string[]; env: NodeJS.ProcessEnv }): void {
+  const git = (...args: string[]) => {
+    const [program, ...rest] = [...as.argv, 'git', '-C', root, ...gitSettings, ...args];
+    execFileSync(program!, rest, { env: as.env });
+  };
   git('init', '-q', '-b', 'main');
   git('add', '-A');
   git('commit', '-q', '-m', 'Everything');
@@ -93,4 +97,13 @@ export function commitAll(root: string, env: NodeJS.ProcessEnv): void {
 }
 
 // No work in the background, whose end nobody waits for.
-const gitSettings = ['-c', 'gc.auto=0', '-c', 'maintenance.auto=false', '-c', 'user.name=Ada', '-c', 'user.email=a@b'];
+const gitSettings = [
+  '-c',
+  'gc.auto=0',
+  '-c',
+  'maintenance.auto=false',
+  '-c',
+  'user.name=Ada',
+  '-c',
+  'user.email=a@b',
+];

@@ -71,7 +71,16 @@ function forgetTarget(
     about,
     unavailable: how.unavailable ?? nothing,
     async open({ lower, env }) {
-      const line = [...(how.before ?? []), forget, 'exec', '--quiet', '-w', lower, ...(how.options ?? []), '--'];
+      const line = [
+        ...(how.before ?? []),
+        forget,
+        'exec',
+        '--quiet',
+        '-w',
+        lower,
+        ...(how.options ?? []),
+        '--',
+      ];
       const session = await Session.start(line, { cwd: lower, env });
       return { session, requests: () => requestsSoFar(session.window!), close: () => session.end() };
     },
@@ -132,10 +141,14 @@ export function unmountAll(): void {
 export const targets: readonly Target[] = [
   native,
   forgetTarget('forget', 'forget exec, as root where the run is root', {}),
-  forgetTarget('forget --driver fuse-native', 'the same overlay on libfuse 2, through the npm package fuse-native', {
-    options: ['--driver', 'fuse-native'],
-    unavailable: offersDriver,
-  }),
+  forgetTarget(
+    'forget --driver fuse-native',
+    'the same overlay on libfuse 2, through the npm package fuse-native',
+    {
+      options: ['--driver', 'fuse-native'],
+      unavailable: offersDriver,
+    },
+  ),
   forgetTarget('forget, ordinary user', 'forget exec without root, in a user namespace', {
     before: asOrdinary,
     unavailable: () => (isRoot ? undefined : 'it is what `forget` is in this run'),
@@ -143,13 +156,27 @@ export const targets: readonly Target[] = [
   mountedTarget(
     { name: 'overlayfs', sort: 'kernel', about: "the kernel's own overlay, which needs no daemon" },
     ({ lower, upper, work, mountpoint }) => [
-      'mount', '-t', 'overlay', 'overlay', '-o', `lowerdir=${lower},upperdir=${upper},workdir=${work}`, mountpoint,
+      'mount',
+      '-t',
+      'overlay',
+      'overlay',
+      '-o',
+      `lowerdir=${lower},upperdir=${upper},workdir=${work}`,
+      mountpoint,
     ],
   ),
   mountedTarget(
-    { name: 'fuse-overlayfs', sort: 'peer', about: 'overlay of rootless containers, in C', package: 'fuse-overlayfs' },
+    {
+      name: 'fuse-overlayfs',
+      sort: 'peer',
+      about: 'overlay of rootless containers, in C',
+      package: 'fuse-overlayfs',
+    },
     ({ lower, upper, work, mountpoint }) => [
-      'fuse-overlayfs', '-o', `lowerdir=${lower},upperdir=${upper},workdir=${work}`, mountpoint,
+      'fuse-overlayfs',
+      '-o',
+      `lowerdir=${lower},upperdir=${upper},workdir=${work}`,
+      mountpoint,
     ],
   ),
   mountedTarget(

@@ -106,7 +106,10 @@ export const scenes: readonly Scene[] = [
     },
   },
   // tar does not read when its archive is /dev/null.
-  { tree: 'small', steps: () => [{ workload: 'tar', step: run('sh', '-c', 'tar -cf - . | cat >/dev/null') }] },
+  {
+    tree: 'small',
+    steps: () => [{ workload: 'tar', step: run('sh', '-c', 'tar -cf - . | cat >/dev/null') }],
+  },
   {
     tree: 'small',
     steps: ({ source }) => [
@@ -123,7 +126,10 @@ export const scenes: readonly Scene[] = [
     tree: 'small',
     steps: ({ trees }) => [
       { step: run('mkdir', OUT) },
-      { workload: 'clone', step: run('git', 'clone', '-q', '--no-hardlinks', trees.small!.path, `${OUT}/clone`) },
+      {
+        workload: 'clone',
+        step: run('git', 'clone', '-q', '--no-hardlinks', trees.small!.path, `${OUT}/clone`),
+      },
     ],
   },
   {
@@ -131,7 +137,10 @@ export const scenes: readonly Scene[] = [
     steps: ({ project, npmCache }) => [
       { step: run('mkdir', OUT) },
       { step: run('cp', '-r', project, `${OUT}/project`) },
-      { workload: 'npm-ci', step: { ...run('npm', ...npmCi(npmCache, { offline: true })), cwd: `${OUT}/project` } },
+      {
+        workload: 'npm-ci',
+        step: { ...run('npm', ...npmCi(npmCache, { offline: true })), cwd: `${OUT}/project` },
+      },
     ],
   },
   {

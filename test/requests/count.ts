@@ -37,6 +37,8 @@ export async function countRequests(user: User): Promise<Record<string, Requests
       const line = asUser(user, [forgetFor(user), 'exec', '--quiet', '-w', workspace, '--']);
       const session = await Session.start(line, { cwd: workspace, env, driver: readableFor(user, driver) });
       try {
+        // The root's attributes were taken back when the window's own test file left it.
+        await session.do({ step: 'stat', paths: ['.'] });
         let before = await requestsSoFar(session.window!);
         for (const [title, step] of steps) {
           await session.do(step);
@@ -58,10 +60,11 @@ export async function countRequests(user: User): Promise<Record<string, Requests
 function makeTrees(user: User, workspace: string, source: string): void {
   const shape = { files: TREE_FILES, medianSize: MEDIAN_SIZE, largest: LARGEST };
   makeSourceTree(workspace, shape);
-  commitAll(workspace, environmentOf(user));
   makeSourceTree(source, { ...shape, seed: 3 });
   const { uid, gid } = idsOf(user);
+  // Before git looks at them, since it reads again what has changed its owner.
   execFileSync('chown', ['-R', `${uid}:${gid}`, workspace, source]);
+  commitAll(workspace, { argv: asUser(user, []), env: environmentOf(user) });
 }
 
 function awaited(requests: Requests): Requests {
