@@ -91,12 +91,18 @@ async function playStep(
     const { ms, value } = await opened.session.do(step);
     if (workload === undefined) continue;
     const figure = figureOf(byId.get(workload)!, ms, value);
-    ((out.figures[target.name] ??= {})[workload] ??= []).push(figure);
+    append(out.figures, target.name, workload, figure);
     if (before) {
       const requests = difference(before, await opened.requests!());
-      ((out.requests[target.name] ??= {})[workload] ??= []).push(requests);
+      append(out.requests, target.name, workload, requests);
     }
   }
+}
+
+function append<T>(table: Record<string, Record<string, T[]>>, row: string, column: string, value: T): void {
+  table[row] ??= {};
+  table[row][column] ??= [];
+  table[row][column].push(value);
 }
 
 function figureOf({ unit }: Workload, ms: number, value: unknown): number {
@@ -120,7 +126,8 @@ function measureStarts({ source, env }: Material, starts: Record<string, number[
       const begun = process.hrtime.bigint();
       const { status, stderr } = spawnSync(program!, args, { cwd: source, env, encoding: 'utf8' });
       if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
-      (starts[name] ??= []).push(Number(process.hrtime.bigint() - begun) / 1e6);
+      starts[name] ??= [];
+      starts[name].push(Number(process.hrtime.bigint() - begun) / 1e6);
     }
   }
 }

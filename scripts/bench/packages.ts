@@ -37,7 +37,9 @@ export function installPackages(packages: readonly string[], say: (line: string)
 
 /** `{package: version}` as dpkg knows them; those it does not know are left out. */
 export function versionsOf(packages: readonly string[]): Record<string, string> {
-  const { stdout } = spawnSync('dpkg-query', ['-W', '-f', '${Package} ${Version}\n', ...packages], {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's own placeholders
+  const format = '${Package} ${Version}\n';
+  const { stdout } = spawnSync('dpkg-query', ['-W', '-f', format, ...packages], {
     encoding: 'utf8',
   });
   return Object.fromEntries(

@@ -5,9 +5,12 @@
 import type { Step } from '../../scripts/bench/session.ts';
 import { NEEDLE } from '../../scripts/bench/source-tree.ts';
 
-/** Small files that a step makes; and the files of the tree, in 30 directories. */
+/** Small files that a step makes. */
 export const CREATED = 100;
+/** In the workspace, in 30 directories. */
 export const TREE_FILES = 300;
+/** The tree that is copied: directories, and files in each. */
+export const COPIED = { directories: 10, files: 10 };
 
 export interface Scene {
   steps: [title: string, step: Step][];
@@ -29,7 +32,7 @@ function threeTimes(title: string, step: Step): Scene {
   };
 }
 
-/** `source` is a tree outside the window, of `TREE_FILES` files like the window's own. */
+/** `source` is a directory outside the window, with `COPIED` in it. */
 export function scenes(source: string): Scene[] {
   return [
     threeTimes('git status', status),
