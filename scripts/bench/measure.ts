@@ -1,8 +1,8 @@
 /** Rounds: in each, every target in turn plays every scene, so that whatever else the machine does falls on all alike. */
 import { spawnSync } from 'node:child_process';
+import { median } from './figures.ts';
 import { type Material, restore, STREAM_BYTES } from './material.ts';
 import { difference, type Requests } from './requests.ts';
-import { median } from './statistics.ts';
 import { asOrdinary, forget, isRoot, type Opened, type Target } from './targets.ts';
 import { type Scene, type SceneStep, START, scenes, type Workload, workloads } from './workloads.ts';
 

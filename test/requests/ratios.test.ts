@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { median } from '../../scripts/bench/figures.ts';
 import { Session, type Step } from '../../scripts/bench/session.ts';
 import { commitAll, makeSourceTree, NEEDLE } from '../../scripts/bench/source-tree.ts';
-import { median } from '../../scripts/bench/statistics.ts';
 import { asUser, environmentOf, forgetFor, idsOf, temporaryDirectory, users } from '../harness/users.ts';
 
 /** The goal is 1.3 (docs/performance.md has what is measured); a busy machine must not fail this. */
