@@ -195,7 +195,10 @@ export class LowerWatch {
   private recheck(): void {
     const running = this.unchecked !== null;
     this.unchecked = this.o.table.all();
-    if (!running) this.o.engine.addJob(() => this.recheckSome());
+    if (running) return;
+    this.o.engine.addJob(() => this.recheckSome());
+    // Where all that is asked for is in the kernel's caches, no request would set it going.
+    setImmediate(() => this.o.engine.pump());
   }
 
   private recheckSome(): boolean {

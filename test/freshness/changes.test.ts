@@ -344,6 +344,7 @@ async function madeIn(directory: string, work: () => void): Promise<void> {
 
 async function tryOnce(views: Views, top: string, one: Change): Promise<number> {
   const directory = mkdtempSync(join(top, 'c-'));
+  chmodSync(directory, 0o755);
   const at = (path: string) =>
     path.startsWith('@') ? path : path === '.' ? basename(directory) : `${basename(directory)}/${path}`;
   await madeIn(directory, () => one.prepare?.());
