@@ -62,6 +62,8 @@ export class Node {
   link: Link | null = null;
   moreLinks: Link[] | null = null;
   kids: Map<string, Kid> | null = null;
+  /** Its one name in the lower is removed, in the view alone. */
+  hidden = false;
   /** Of a copy in the upper: how many more names the lower has of it, that nobody has looked up yet. */
   unseenNames = 0;
   /** How many of its kids are directories, and how many of those the lower does not have. */
@@ -128,6 +130,7 @@ export class Node {
   }
 
   addLink(parent: Node, name: string): void {
+    this.hidden = false;
     if (!this.link) this.link = { parent, name };
     else {
       this.moreLinks ??= [];

@@ -302,10 +302,8 @@ export class Overlay {
       this.presentLinks(node, st);
     } else if (node.inUpper) {
       st.nlink = node.linkCount + node.unseenNames;
-    } else if (st.nlink > 1) {
-      st.nlink = Math.max(node.link ? 1 : 0, this.table.shownNames(st));
-    } else if (!node.link) {
-      st.nlink = 0; // perhaps removed in the view alone
+    } else {
+      st.nlink = Math.max(node.link ? 1 : 0, node.hidden ? 0 : this.table.shownNames(st));
     }
   }
 

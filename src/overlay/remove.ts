@@ -68,6 +68,7 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   if (node.isDirectory) node.dropKids();
   node.removeLink(parent, name);
   if (covers) {
+    node.hidden = !node.inUpper && o.otherStat.nlink === 1;
     parent.kids ??= new Map();
     parent.kids.set(name, new Whiteout(o.isProtectedName(parent, name) ? null : hidden));
   }

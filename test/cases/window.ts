@@ -23,10 +23,10 @@ const TIMEOUT = 120_000;
 export function withWorkspace(
   title: string,
   body: (workspace: Workspace) => Promise<void>,
-  only: { users?: readonly User[]; shape?: WorkspaceShape } = {},
+  only: { users?: readonly User[]; shape?: WorkspaceShape; timeout?: number } = {},
 ): void {
   for (const user of users.filter((one) => only.users?.includes(one) ?? true)) {
-    test(`${title}, as ${user}`, { timeout: TIMEOUT }, async () => {
+    test(`${title}, as ${user}`, { timeout: only.timeout ?? TIMEOUT }, async () => {
       const workspace = makeWorkspace(user, only.shape);
       try {
         await body(workspace);

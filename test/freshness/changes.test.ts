@@ -19,6 +19,8 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { withWorkspace } from '../cases/window.ts';
+import type { Workspace } from '../harness/forget.ts';
+import { idsOf, type User } from '../harness/users.ts';
 import { type Views, withViews } from './views.ts';
 
 /** Milliseconds. On a machine with more to do than processors, a part of it is waiting for one: the best of three tries counts. */
@@ -333,26 +335,34 @@ const changes: Change[] = [
 ];
 
 /** Changes are made by the workspace's user, whose files they are. */
-async function madeIn(directory: string, work: () => void): Promise<void> {
+async function madeIn(user: User, directory: string, work: () => void): Promise<void> {
+  const { uid, gid } = idsOf(user);
   process.chdir(directory);
+  process.setegid!(gid);
+  process.seteuid!(uid);
   try {
     work();
   } finally {
+    process.seteuid!(process.getuid!());
+    process.setegid!(process.getgid!());
     process.chdir('/');
   }
 }
 
-async function tryOnce(views: Views, top: string, one: Change): Promise<number> {
-  const directory = mkdtempSync(join(top, 'c-'));
+async function tryOnce(views: Views, { user, path: top }: Workspace, one: Change): Promise<number> {
+  let directory = '';
+  await madeIn(user, top, () => {
+    directory = mkdtempSync(join(top, 'c-'));
+  });
   const at = (path: string) =>
     path.startsWith('@') ? path : path === '.' ? basename(directory) : `${basename(directory)}/${path}`;
-  await madeIn(directory, () => one.prepare?.());
+  await madeIn(user, directory, () => one.prepare?.());
   for (const [name, path, how] of one.hold ?? []) {
     await views.inside.hold(name, at(path), how);
     await views.outside.hold(name, at(path), how);
   }
   try {
-    return await views.shown(one.seen.map(at), () => madeIn(directory, one.change));
+    return await views.shown(one.seen.map(at), () => madeIn(user, directory, one.change));
   } catch (error) {
     (error as Error).message = `${one.what}: ${(error as Error).message}`;
     throw error;
@@ -369,7 +379,7 @@ withWorkspace(
         let best = Number.POSITIVE_INFINITY;
         try {
           for (let i = 0; i < TRIES && best > WITHIN; i++) {
-            best = Math.min(best, await tryOnce(views, workspace.path, one));
+            best = Math.min(best, await tryOnce(views, workspace, one));
           }
         } catch (error) {
           failures.push((error as Error).message);
