@@ -64,7 +64,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     const failure = endWithServer(running, window);
     const outcome = await running.tested;
     if (outcome !== 'ended') {
-      judge(outcome, leakedTo(window.lower, name), settings.readonly);
+      judge(outcome, leakedTo(window.lower, name), settings.readonly, window.lower);
       window.server.tested(name);
       running.go();
     }

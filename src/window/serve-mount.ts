@@ -54,7 +54,7 @@ export async function serveMount(
     guardian = startGuardian(launcher, mountpoint, device, mounter.detachCommand);
     const { name, token } = window.canary;
     const outcome = await testInChild(`${mountpoint}/${name}`, token);
-    judge(outcome, leakedTo(window.lower, name), settings.readonly);
+    judge(outcome, leakedTo(window.lower, name), settings.readonly, window.lower);
     window.server.tested(name);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};

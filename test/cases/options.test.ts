@@ -1,5 +1,8 @@
 // E39 and issue 2: the clean room, and writes that fail loudly.
-import { inWindow, python } from './window.ts';
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { forgetExec } from '../harness/forget.ts';
+import { inWindow, python, withWorkspace } from './window.ts';
 
 inWindow('in a clean room protected paths read as absent, can be written, and are intact afterwards', {
   script: `ls memory MEMORY.md; cat memory/old.md; ls logs; mkdir -p memory; echo new > memory/old.md; cat memory/old.md; ls memory; echo code > src/x; true`,
@@ -54,3 +57,18 @@ inWindow('with --no-defaults only what is asked for is protected', {
   isProtected: (path) => path.startsWith('docs/'),
   lower: { 'logs/new.jsonl': 'real\n', 'docs/x.md': null },
 });
+
+withWorkspace(
+  'a directory that the user may read and not write is a workspace too',
+  async (workspace) => {
+    chmodSync(workspace.path, 0o555);
+    const result = await forgetExec(workspace, [
+      'sh',
+      '-c',
+      'cat README.md >/dev/null; echo x > new || echo refused',
+    ]);
+    chmodSync(workspace.path, 0o755);
+    assert.equal(result.stdout, 'refused\n', result.stderr);
+  },
+  { users: ['ordinary'] },
+);

@@ -34,12 +34,15 @@ describe('the self-test', () => {
   });
 
   test('a window holds only where the canary did, and a read-only one where it was refused', () => {
-    judge('held', false, false);
-    judge('refused', false, true);
+    const lower = openSync(directory, 'r');
+    judge('held', false, false, lower);
+    judge('refused', false, true, lower);
     for (const outcome of ['held', 'refused', 'lost', 'ended'] as const) {
-      assert.throws(() => judge(outcome, true, false), /reached the real workspace/);
-      if (outcome !== 'held') assert.throws(() => judge(outcome, false, false), /nothing was started/);
-      if (outcome !== 'refused') assert.throws(() => judge(outcome, false, true), /nothing was started/);
+      assert.throws(() => judge(outcome, true, false, lower), /reached the real workspace/);
+      if (outcome !== 'held') assert.throws(() => judge(outcome, false, false, lower), /nothing was started/);
+      if (outcome !== 'refused')
+        assert.throws(() => judge(outcome, false, true, lower), /nothing was started/);
     }
+    closeSync(lower);
   });
 });
