@@ -210,8 +210,9 @@ withWorkspace(
       });
     const place = join(workspace.top, `it's "$(touch oops)" \`é\n`);
     mkdirSync(place);
+    // In this mount namespace: others that were made meanwhile may have copies.
     const mounted = () =>
-      forgetMounts(allPids()).filter((mount) => mount.mountpoint.startsWith(workspace.top)).length;
+      forgetMounts([process.pid]).filter((mount) => mount.mountpoint.startsWith(workspace.top)).length;
     const processes = () => processesWith('FORGET_TEST_NATIVE', mark);
     const write = (text: string) =>
       spawnSync('sh', ['-c', `echo ${text} > memory/new && cat memory/new`], {

@@ -5,13 +5,16 @@
  * mount itself, its unmount runs a shell with the path in the command, a timer answers a slow request with ETIMEDOUT,
  * and it passes on neither `use_ino` nor `big_writes` nor a timeout of 0.
  */
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { loadLibrary } from '../../sys/shared-library.ts';
 
 /** What package.json pins: record.ts relies on the layout of this release. */
 const VERSION = '2.2.6';
 const PACKAGE = 'fuse-native';
+/** As for koffi (sys/koffi.ts), and nowhere else: root is not to load what somebody has put into a directory above. */
+const PLACES = ['../node_modules', '../..'];
 
 /** What each callback is given after the record of the request and the number of the operation. */
 export interface Arguments {
@@ -113,32 +116,32 @@ export function loadAddon(): LoadedAddon {
     throw new DriverUnavailable(`it is for x64 alone, and this is ${process.arch}`, 'use an x64 machine');
   }
   const require = createRequire(import.meta.url);
-  let manifest: string;
-  try {
-    manifest = require.resolve(`${PACKAGE}/package.json`);
-  } catch {
+  const home = PLACES.map((place) => fileURLToPath(new URL(`${place}/${PACKAGE}`, import.meta.url))).find(
+    (path) => existsSync(`${path}/package.json`),
+  );
+  if (home === undefined) {
     throw new DriverUnavailable(
       `the npm package ${PACKAGE} is not installed`,
       `run "npm install ${PACKAGE}@${VERSION}" where forgetfs is installed`,
     );
   }
-  const { version } = require(manifest) as { version: string };
+  const { version } = require(`${home}/package.json`) as { version: string };
   if (version !== VERSION) {
     throw new DriverUnavailable(
       `${PACKAGE} ${version} is installed, and forget knows ${VERSION}`,
       `run "npm install ${PACKAGE}@${VERSION}" where forgetfs is installed`,
     );
   }
-  const build = join(dirname(manifest), 'prebuilds/linux-x64');
+  const build = `${home}/prebuilds/linux-x64`;
   // Its own libfuse.so.2, which a new machine has none of. Loaded first, it is the one that the addon asks for by name.
   let refused = '';
   try {
-    loadLibrary(join(build, 'libfuse.so'));
+    loadLibrary(`${build}/libfuse.so`);
   } catch (error) {
     refused = (error as Error).message;
   }
   try {
-    const addon = require(join(build, 'node.napi.node')) as Addon;
+    const addon = require(`${build}/node.napi.node`) as Addon;
     return { addon, version, library: refused ? "this system's libfuse.so.2" : 'its own libfuse.so.2' };
   } catch (error) {
     const said = [(error as Error).message, refused].filter(Boolean).join('; ').replaceAll('\n', ' ');
