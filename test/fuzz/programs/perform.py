@@ -407,8 +407,7 @@ class Worker:
         if self.loses_setid(self.maps[op["slot"]][0]):
             return "setuid"
         area[op["offset"] % size] = 37
-        if os.getuid() != 0:
-            area.flush()
+        area.flush()
 
     def do_heldread(self, op):
         area, size = self.held_map(op)
