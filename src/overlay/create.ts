@@ -16,6 +16,7 @@ import {
   S_IFMT,
   S_IFREG,
   S_ISGID,
+  S_ISUID,
 } from '../sys/constants.ts';
 import { EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, ESTALE, errnoName, SysError } from '../sys/errno.ts';
 import {
@@ -246,11 +247,12 @@ export function makeObject(o: Overlay, parent: Node, what: Making, caller: Calle
   node.upper = object;
   if (setgid) {
     // The store is flat, so what a directory would hand down by its setgid bit is done by hand.
+    const unread = o.stat.at(o.upper.fd, o.upper.name(object));
+    if (unread) return unread;
     fchownat(o.upper.fd, o.upper.name(object), UNCHANGED, gid, AT_SYMLINK_NOFOLLOW);
-    if (node.isDirectory) {
-      const mode = (what.mode & 0o7777 & ~caller.umask) | S_ISGID;
-      fchmodat(o.upper.fd, o.upper.name(object), mode, 0);
-    }
+    // The chown took setuid and setgid from a file; whether the caller may give it them, the kernel has judged.
+    const mode = (o.stat.mode & 0o7777) | (node.isDirectory ? S_ISGID : 0);
+    if (mode & (S_ISUID | S_ISGID)) fchmodat(o.upper.fd, o.upper.name(object), mode, 0);
   }
   return node;
 }

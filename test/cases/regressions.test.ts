@@ -305,3 +305,16 @@ def zero(path, mode, at, length):
 for path in ['memory/old.md', 'src/main.py', 'memory/new', 'src/new']:
     zero(path, 16, 3, 10); zero(path, 16, 5, 5000); zero(path, 17, 100, 10000)`),
 );
+
+sameAsPlain(
+  'a setgid directory hands its group down, and a file keeps the setuid and setgid that it was made with',
+  python(`
+import os
+for top in ('src', 'memory'):
+    os.mkdir(f'{top}/g'); os.chmod(f'{top}/g', 0o2777); os.umask(0o077)
+    os.close(os.open(f'{top}/g/file', os.O_CREAT | os.O_WRONLY, 0o6755)); os.mkdir(f'{top}/g/dir', 0o1755)
+    os.umask(0)
+    os.close(os.open(f'{top}/g/open', os.O_CREAT | os.O_WRONLY, 0o6755)); os.mkdir(f'{top}/g/wide')
+    os.symlink('file', f'{top}/g/link'); os.mkfifo(f'{top}/g/fifo', 0o644)
+    for name in sorted(os.listdir(f'{top}/g')): print(name, oct(os.lstat(f'{top}/g/{name}').st_mode))`),
+);

@@ -130,10 +130,12 @@ static void map(const struct operation *o, int writing)
   munmap(area, length);
 }
 
-static void whole_file(const struct operation *o)
+/* From the page cache as it is, or from below it. */
+static void whole_file(const struct operation *o, int from_below)
 {
   int fd = open(path, O_RDONLY);
   if (fd < 0) fail(o, 0, "open: %s", strerror(errno));
+  if (from_below && (fsync(fd) < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))) fail(o, 0, "drop the cache");
   unsigned char *bytes = malloc(largest + 1);
   off_t at = 0;
   for (ssize_t n; (n = pread(fd, bytes + at, largest + 1 - at, at)) != 0; at += n)
@@ -297,7 +299,7 @@ int main(int argc, char **argv)
       if (read(pair[0], &done, 1) != 1) { waitpid(child, NULL, 0); return 1; }
       check_size(&o);
     } else perform(&o);
-    if (number % 250 == 249 || number == operations - 1) whole_file(&o);
+    if (number == 5 || number % 250 == 249 || number == operations - 1) whole_file(&o, number % 500 != 249);
   }
   close(pair[0]);
   int status;

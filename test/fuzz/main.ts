@@ -16,7 +16,6 @@ const { values } = parseArgs({
     user: { type: 'string' },
     minutes: { type: 'string', default: '1' },
     shrink: { type: 'boolean', default: true },
-    keepgoing: { type: 'boolean', default: false },
   },
   allowNegative: true,
 });
@@ -52,5 +51,5 @@ do {
     }
   }
   seed++;
-} while (values.seed === undefined && (!failed || values.keepgoing) && Date.now() < until);
+} while (values.seed === undefined && !failed && Date.now() < until);
 process.exitCode = failed ? 1 : 0;

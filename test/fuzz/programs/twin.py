@@ -177,7 +177,7 @@ class Twin:
                 return found
         if not isinstance(result, str):
             self.lower.note(op, plain)
-        return self.settle(plain) if outside else None
+        return self.settle(op, plain) if outside else None
 
     def sides(self, op):
         if op["do"] != "rename":
@@ -245,11 +245,19 @@ class Twin:
         wanted = sorted(name for name in expected + [b".", b".."] if name not in listing.loose)
         return None if certain == wanted else {"what": "listing", "mount": certain, "plain": wanted}
 
-    def settle(self, plain):
+    def compare_with_lower(self, op):
+        """To the nanosecond: what the mount shows of the paths is what the lower has."""
+        looks = [peer.ask({**op, "do": "look"})["after"] for peer in (self.outside, self.mount[0])]
+        for subject, lower in looks[0].items():
+            if lower != looks[1].get(subject):
+                return {"what": f"look of {subject} against the lower", "mount": looks[1].get(subject), "plain": lower}
+        return None
+
+    def settle(self, op, plain):
         """Waits until the mount shows what was done outside: the milliseconds are kept, SETTLE is a difference."""
         begun = time.monotonic()
         while True:
-            found = self.compare_trees()
+            found = self.compare_trees() or self.compare_with_lower(op)
             waited = time.monotonic() - begun
             if found is None or waited > SETTLE:
                 break
