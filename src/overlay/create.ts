@@ -3,7 +3,6 @@ import type { Caller } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
 import { cstring, scratchCstring } from '../sys/bytes.ts';
 import {
-  AT_SYMLINK_NOFOLLOW,
   O_CLOEXEC,
   O_CREAT,
   O_EXCL,
@@ -16,20 +15,9 @@ import {
   S_IFMT,
   S_IFREG,
   S_ISGID,
-  S_ISUID,
 } from '../sys/constants.ts';
 import { EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, ESTALE, errnoName, SysError } from '../sys/errno.ts';
-import {
-  errno,
-  fchmodat,
-  fchownat,
-  getxattr,
-  mkdirat,
-  mknodat,
-  openat,
-  renameat2,
-  symlinkat,
-} from '../sys/libc.ts';
+import { errno, fchmodat, getxattr, mkdirat, mknodat, openat, renameat2, symlinkat } from '../sys/libc.ts';
 import { magicPath, touchDirectory } from './attributes.ts';
 import { ensureLowerDirectory } from './copy-up.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
@@ -38,7 +26,6 @@ import type { Overlay, Place } from './overlay.ts';
 import { DEFAULT_ACL } from './upper.ts';
 
 const FOPEN_KEEP_CACHE = 1 << 1;
-const UNCHANGED = 0xffffffff;
 
 /** What is to be made: the mode with its type, the device number of a device, the target of a symlink. */
 interface Making {
@@ -237,7 +224,9 @@ export function makeObject(o: Overlay, parent: Node, what: Making, caller: Calle
   if (error) return error;
   const setgid = (o.stat.mode & S_ISGID) !== 0;
   const gid = o.stat.gid;
-  o.identity.actAs(caller);
+  // The store is flat, so what a directory hands down by its setgid bit is done by hand. The group comes with the
+  // making: a chown afterwards would take setuid and setgid from the new file.
+  o.identity.actAs(setgid ? { ...caller, gid } : caller);
   const acl = defaultAclOf(o, parent);
   const object = acl
     ? o.upper.makeUnder(acl, what.mode, what.rdev, what.target)
@@ -245,14 +234,11 @@ export function makeObject(o: Overlay, parent: Node, what: Making, caller: Calle
   if (object < 0) return -object;
   const node = o.table.create(what.mode & S_IFMT);
   node.upper = object;
-  if (setgid) {
-    // The store is flat, so what a directory would hand down by its setgid bit is done by hand.
-    const unread = o.stat.at(o.upper.fd, o.upper.name(object));
+  if (setgid && node.isDirectory) {
+    const made = o.upper.name(object);
+    const unread = o.stat.at(o.upper.fd, made);
     if (unread) return unread;
-    fchownat(o.upper.fd, o.upper.name(object), UNCHANGED, gid, AT_SYMLINK_NOFOLLOW);
-    // The chown took setuid and setgid from a file; whether the caller may give it them, the kernel has judged.
-    const mode = (o.stat.mode & 0o7777) | (node.isDirectory ? S_ISGID : 0);
-    if (mode & (S_ISUID | S_ISGID)) fchmodat(o.upper.fd, o.upper.name(object), mode, 0);
+    fchmodat(o.upper.fd, made, (o.stat.mode & 0o7777) | S_ISGID, 0);
   }
   return node;
 }

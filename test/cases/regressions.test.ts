@@ -318,3 +318,22 @@ for top in ('src', 'memory'):
     os.symlink('file', f'{top}/g/link'); os.mkfifo(f'{top}/g/fifo', 0o644)
     for name in sorted(os.listdir(f'{top}/g')): print(name, oct(os.lstat(f'{top}/g/{name}').st_mode))`),
 );
+
+sameAsPlain(
+  'what is made in a protected setgid directory has its group, and keeps setuid, setgid and the mode of a default ACL',
+  python(`
+import os, subprocess
+os.umask(0o022)
+for directory in ['src/shared', 'memory/shared']:
+    os.mkdir(directory)
+    if os.getuid() == 0: os.chown(directory, -1, 4321)
+    os.chmod(directory, 0o2775)
+    def shown(name):
+        st = os.stat(f'{directory}/{name}'); print(name, oct(st.st_mode), st.st_gid)
+    for mode in [0o2755, 0o4711, 0o6755, 0o2644]:
+        os.close(os.open(f'{directory}/{mode:o}', os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)); shown(f'{mode:o}')
+    os.mknod(f'{directory}/fifo', 0o12755); shown('fifo')
+    os.mkdir(f'{directory}/below', 0o777); shown('below')
+    subprocess.run(['setfacl', '-d', '-m', 'g::rwx', directory], check=True)
+    os.mkdir(f'{directory}/acl', 0o777); shown('acl')`),
+);
