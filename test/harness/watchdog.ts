@@ -143,6 +143,8 @@ function abortConnections(connections: readonly number[]): void {
  * one alive, and itself, for ever (state D; it holds the descriptor whose end would end the wait).
  */
 export function orphanedConnections(): number[] {
+  // First: one that is made during the look through /proc is no orphan.
+  const connections = withConnections('ls').split('\n').filter(Boolean).map(Number);
   const seen = new Set<number>();
   for (const pid of allPids()) {
     for (const line of procFile(pid, 'mountinfo').split('\n')) {
@@ -150,11 +152,7 @@ export function orphanedConnections(): number[] {
       if (major === '0') seen.add(Number(minor));
     }
   }
-  return withConnections('ls')
-    .split('\n')
-    .filter(Boolean)
-    .map(Number)
-    .filter((one) => !seen.has(one));
+  return connections.filter((one) => !seen.has(one));
 }
 
 /** Ends every process with `mark` and the FUSE connections they see; returns their stacks before that. */

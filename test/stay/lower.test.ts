@@ -106,7 +106,7 @@ withWorkspace(
         },
         tell(
           'echo two >src/two',
-          'echo two >>src/main.py',
+          `python3 -c 'open("src/main.py", "a").write("two")'`,
           'rm src/one',
           'mkdir src/directory',
           'cat src/main.py memory/kept.md',
@@ -199,7 +199,7 @@ withWorkspace(
       workspace.path,
       ':',
       () => rmSync(workspace.path, { recursive: true }),
-      `${MORE_WORK}\nsleep 20`,
+      `${MORE_WORK}\nexec sleep 20`,
       { code: 125, stderr: 'forget: the filesystem ended while the command ran; the command is ended\n' },
     );
     assert.deepEqual(defects, []);
