@@ -85,12 +85,13 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       exit: end,
       leftovers: leftovers.map((left) => ({ ...left, command: displayName(left.command) })),
     });
+    // From here on a signal ends forget as it would any program that waits for a pipe or a fifo to be read.
+    running.release();
     say(settings.quiet ? report.defects : reportLines(report, settings.verbose));
     // It may be a file of the workspace: the real one shows there when the mount is gone.
     if (settings.report !== undefined) await bySystemCall.detach(settings.workspace);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
-    running.release();
     return running.exitAs(failed ? { code: 125, signal: null } : end);
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
