@@ -139,14 +139,19 @@ ls -R . >/dev/null 2>&1 || true`;
 
   private async shortMount(at: string): Promise<void> {
     await this.forget('mount', this.workspace.path, at);
+    let failure: unknown;
     try {
       const script =
         'set -e; cd "$1"; echo leak >>memory/old.md; for i in 1 2 3 4 5; do cat MEMORY.md >/dev/null; find src >/dev/null; sleep 0.3; done';
       const [program, rest] = this.command(['sh', '-c', script, 'sh', at]);
       await run(program, rest, { cwd: '/', env: this.env, timeout: 120_000 });
-    } finally {
-      await this.forget('unmount', at);
+    } catch (error) {
+      failure = error;
     }
+    await this.forget('unmount', at).catch((error) => {
+      failure ??= error;
+    });
+    if (failure) throw failure;
     this.mounts++;
   }
 

@@ -4,6 +4,7 @@
  * inside the workspace, nor waits for anybody who does: it would wait for its own answer.
  */
 import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { displayName } from '../sys/bytes.ts';
 import { kill } from '../sys/spawn.ts';
 import { account, writeReport } from './account.ts';
@@ -84,12 +85,13 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       exit: end,
       leftovers: leftovers.map((left) => ({ ...left, command: displayName(left.command) })),
     });
+    // From here on a signal ends forget as it would any program that waits for a pipe or a fifo to be read.
+    running.release();
     say(settings.quiet ? report.defects : reportLines(report, settings.verbose));
     // It may be a file of the workspace: the real one shows there when the mount is gone.
     if (settings.report !== undefined) await bySystemCall.detach(settings.workspace);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
-    running.release();
     return running.exitAs(failed ? { code: 125, signal: null } : end);
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
@@ -119,6 +121,7 @@ function guardLater(running: StartedCommand, launcher: Launcher, mountpoint: str
 }
 
 const KILL_AFTER_MS = 2000;
+const LAST_USER_MS = 100;
 
 /** Without its filesystem the command has lost its workspace: it is told, and ended. */
 function endWithServer(running: StartedCommand, window: Window): { happened(): boolean } {
@@ -127,7 +130,9 @@ function endWithServer(running: StartedCommand, window: Window): { happened(): b
   void running.done.then(() => {
     over = true;
   });
-  void window.server.ended.then(() => {
+  void window.server.ended.then(async () => {
+    // A mount that was taken away goes with the last who is in it, perhaps the command on its way out.
+    await Promise.race([running.done, sleep(LAST_USER_MS, undefined, { ref: false })]);
     if (over) return;
     failed = true;
     say([

@@ -62,6 +62,9 @@ function announce(id: string, pid: number, options: MountOptions): void {
   else say([`forget: window ${id} is open at ${mountpoint}; "forget unmount ${mountpoint}" closes it`]);
 }
 
+/** Its self-test may take 30 s. */
+const READY_WITHIN_MS = 60_000;
+
 async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: number }> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./daemon.cjs', import.meta.url))], {
     cwd: '/',
@@ -70,15 +73,23 @@ async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: numbe
   });
   child.stdin.end(JSON.stringify(start));
   let text = '';
+  let timer: NodeJS.Timeout | undefined;
   child.stdout.setEncoding('utf8');
   const line = await new Promise<string>((resolve, reject) => {
+    timer = setTimeout(() => {
+      // Its guardian takes away what it has mounted.
+      child.kill('SIGKILL');
+      reject(
+        new Failure(`the mount's server was not ready within ${READY_WITHIN_MS / 1000} s, and was ended`),
+      );
+    }, READY_WITHIN_MS);
     child.once('error', reject);
     child.once('exit', (code, signal) => reject(new Failure(`the mount's server ended (${signal ?? code})`)));
     child.stdout.on('data', (chunk: string) => {
       text += chunk;
       if (text.includes('\n')) resolve(text);
     });
-  });
+  }).finally(() => clearTimeout(timer));
   child.removeAllListeners('exit');
   child.stdout.destroy();
   child.unref();

@@ -4,6 +4,8 @@
  */
 import { writeSync } from 'node:fs';
 
+const RETRY_MS = 20;
+
 /** Each becomes one line; the caller has made names readable. */
 export function say(lines: readonly string[]): void {
   for (const line of lines) {
@@ -16,7 +18,10 @@ function writeSome(bytes: Buffer, at: number): number {
   try {
     return writeSync(2, bytes, at);
   } catch (error) {
-    // Somebody else made it non-blocking and it is full; or nobody reads it, and nobody misses the line.
-    return (error as NodeJS.ErrnoException).code === 'EAGAIN' ? 0 : bytes.length - at;
+    // Nobody reads it, and nobody misses the line.
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return bytes.length - at;
+    // Somebody else made it non-blocking, and it is full.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    return 0;
   }
 }

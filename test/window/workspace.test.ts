@@ -7,6 +7,7 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { mountAt, parseMountinfo } from '../../src/window/mountinfo.ts';
 import { findUsers, refuseUsed } from '../../src/window/users.ts';
 import {
+  refuseOwnPrograms,
   refuseWorkspace,
   resolveMountedPath,
   resolveMountpoint,
@@ -287,4 +288,11 @@ test('the shell in which forget was started is told to change directory, not ref
   );
   assert.match(stdout, /^bash \(pid \d+\) stands in the workspace from before the mount/m, stderr);
   assert.doesNotMatch(stdout, /not covered by this mount: bash/);
+});
+
+test('a place with the programs or the loader that forget itself needs is refused, one below it is not', () => {
+  for (const place of ['/usr', '/usr/bin', '/usr/lib']) {
+    assert.throws(() => refuseOwnPrograms(place, ['/usr/bin/setpriv', '/bin/sh']), /forget itself needs/);
+  }
+  refuseOwnPrograms('/usr/share', ['/usr/bin/setpriv', '/bin/sh']);
 });
