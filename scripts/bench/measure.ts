@@ -1,7 +1,7 @@
 /** Rounds: in each, every target in turn plays every scene, so that whatever else the machine does falls on all alike. */
 import { spawnSync } from 'node:child_process';
 import { median } from './figures.ts';
-import { type Material, restore, STREAM_BYTES } from './material.ts';
+import { type Material, type Owner, restore, STREAM_BYTES } from './material.ts';
 import { difference, type Requests } from './requests.ts';
 import { asOrdinary, forget, isRoot, type Opened, type Target } from './targets.ts';
 import { type Scene, type SceneStep, START, scenes, type Workload, workloads } from './workloads.ts';
@@ -22,7 +22,7 @@ export interface Plan {
   /** Ids; a scene without any of them is left out. */
   workloads: ReadonlySet<string>;
   rounds: number;
-  material: Material;
+  material: Record<Owner, Material>;
   say: (line: string) => void;
 }
 
@@ -42,7 +42,7 @@ export async function measure(plan: Plan): Promise<Measurements> {
       plan.say(`round ${round + 1} of ${plan.rounds}, ${turn + 1}/${turns}, ${seconds} s: ${target.name}`);
       for (const scene of scenes) await play(scene, target, plan, round === 0, out);
     }
-    if (plan.workloads.has(START)) measureStarts(plan.material, out.starts);
+    if (plan.workloads.has(START)) measureStarts(plan.material.ordinary, out.starts);
   }
   return out;
 }
@@ -54,7 +54,7 @@ async function play(
   countRequests: boolean,
   out: Measurements,
 ): Promise<void> {
-  const { material } = plan;
+  const material = plan.material[target.owner];
   const tree = material.trees[scene.tree];
   if (!tree) return;
   const steps = scene.steps(material);
