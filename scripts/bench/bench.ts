@@ -18,11 +18,11 @@ import { parseArgs } from 'node:util';
 import { openDevFuse } from '../../test/harness/dev-fuse.ts';
 import { chart } from './chart.ts';
 import { describeMachine } from './machine.ts';
-import { makeMaterial } from './material.ts';
+import { makeMaterial, type Owner } from './material.ts';
 import { measure } from './measure.ts';
 import { installPackages } from './packages.ts';
 import { page, type Results, summary } from './page.ts';
-import { targets, unmountAll } from './targets.ts';
+import { isRoot, targets, unmountAll } from './targets.ts';
 import { START, workloads } from './workloads.ts';
 
 const USAGE = `npm run bench -- [options]
@@ -103,7 +103,9 @@ async function run(given: Options): Promise<Results> {
   try {
     const machine = describeMachine(base, [...TOOLS, ...peers]);
     const want = { large: ids.some((id) => id.endsWith('-50k')), npm: ids.includes('npm-ci') };
-    const material = makeMaterial(base, want, say);
+    const make = (owner: Owner) => makeMaterial(join(base, owner), owner, want, say);
+    const ordinary = make('ordinary');
+    const material = { ordinary, root: isRoot ? make('root') : ordinary };
     const rounds = given.quick ? 1 : Number(given.rounds ?? 5);
     const begun = Date.now();
     const measured = await measure({ targets: here, workloads: new Set(ids), rounds, material, say });

@@ -19,8 +19,8 @@ const TICKS = [0.5, 1, 2, 4, 8, 16, 32, 64];
 /** By target: a mark that is told apart without its colour too. */
 const marks: Record<string, { class: string; shape: (x: number, y: number) => string }> = {
   forget: { class: 'forget', shape: (x, y) => `<circle cx="${x}" cy="${y}" r="6"/>` },
-  'forget, ordinary user': { class: 'forget open', shape: (x, y) => `<circle cx="${x}" cy="${y}" r="5"/>` },
-  'forget --driver fuse-native': { class: 'driver', shape: (x, y) => polygon(x, y, [0, -6, 6, 5, -6, 5]) },
+  'forget-user': { class: 'forget open', shape: (x, y) => `<circle cx="${x}" cy="${y}" r="5"/>` },
+  'forget-fuse-native': { class: 'driver', shape: (x, y) => polygon(x, y, [0, -6, 6, 5, -6, 5]) },
   overlayfs: { class: 'kernel', shape: (x, y) => `<path d="M${x} ${y - 7}v14"/>` },
   'fuse-overlayfs': { class: 'peer a', shape: (x, y) => polygon(x, y, [0, -6, 6, 0, 0, 6, -6, 0]) },
   bindfs: { class: 'peer b', shape: (x, y) => `<rect x="${x - 4}" y="${y - 4}" width="8" height="8"/>` },

@@ -9,7 +9,6 @@ import {
   rmSync,
   statSync,
   utimesSync,
-  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,25 +37,33 @@ export interface Material {
 
 const recipe = fileURLToPath(new URL('npm-project', import.meta.url));
 
-/** Makes all below `base`, which must exist. */
+/** Who owns what the workloads work on: a stranger's permissions are looked at more closely, which costs requests. */
+export type Owner = 'root' | 'ordinary';
+
+/** Makes all below `base`, which must not exist, and gives it to `owner`. */
 export function makeMaterial(
   base: string,
+  owner: Owner,
   want: { large: boolean; npm: boolean },
   say: (line: string) => void,
 ): Material {
+  mkdirSync(base);
   const at = (name: string) => join(base, name);
   for (const name of ['home', 'scratch']) mkdirSync(at(name));
   const env = environment(at('home'));
-  say(`trees of ${SMALL_FILES}${want.large ? ` and ${LARGE_FILES}` : ''} files in ${base}`);
-  const trees: Material['trees'] = { small: repository(at('small'), { files: SMALL_FILES }, env) };
-  if (want.large)
-    trees.large = repository(at('large'), { files: LARGE_FILES, medianSize: 800, seed: 2 }, env);
+  say(`trees of ${SMALL_FILES}${want.large ? ` and ${LARGE_FILES}` : ''} files of ${owner} in ${base}`);
+  const trees: Material['trees'] = { small: repository(at('small'), { files: SMALL_FILES }, owner, env) };
+  if (want.large) {
+    trees.large = repository(at('large'), { files: LARGE_FILES, medianSize: 800, seed: 2 }, owner, env);
+  }
   trees.stream = stream(at('stream'));
   makeSourceTree(at('source'), { files: SMALL_FILES, seed: 3 });
   cpSync(recipe, at('project'), { recursive: true });
   if (want.npm) fillNpmCache(at('project'), at('npm-cache'), say);
-  if (isRoot) {
-    const rest = ['home', 'scratch', 'stream', 'project', ...(want.npm ? ['npm-cache'] : [])].map(at);
+  if (isRoot && owner === 'ordinary') {
+    const rest = ['home', 'scratch', 'stream', 'source', 'project', ...(want.npm ? ['npm-cache'] : [])].map(
+      at,
+    );
     execFileSync('chown', [`${ORDINARY}:${ORDINARY}`, base]);
     execFileSync('chown', ['-R', `${ORDINARY}:${ORDINARY}`, ...rest]);
   }
@@ -71,12 +78,14 @@ export function makeMaterial(
 function repository(
   path: string,
   shape: TreeShape,
+  owner: Owner,
   env: NodeJS.ProcessEnv,
 ): { path: string; files: string[] } {
   const files = makeSourceTree(path, shape);
   // Before git looks at them, since it reads again what has changed its owner.
-  if (isRoot) execFileSync('chown', ['-R', `${ORDINARY}:${ORDINARY}`, path]);
-  commitAll(path, { argv: asOrdinary, env });
+  const given = isRoot && owner === 'ordinary';
+  if (given) execFileSync('chown', ['-R', `${ORDINARY}:${ORDINARY}`, path]);
+  commitAll(path, { argv: given ? asOrdinary : [], env });
   appendFileSync(join(path, '.git/info/exclude'), `/${OUT}\n`);
   copyFileSync(join(path, '.git/index'), `${path}.index`);
   return { path, files };
@@ -127,8 +136,5 @@ export function npmCi(cache: string, { offline }: { offline: boolean }): string[
 }
 
 function environment(home: string): NodeJS.ProcessEnv {
-  // The trees belong to the ordinary user, and root works in them too. A file, since git clone's other half does not
-  // get what the environment says.
-  writeFileSync(join(home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
   return { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8' };
 }

@@ -50,7 +50,8 @@ ${ratioTable(results)}
 × is the time against the bare directory (for reading and writing: the bandwidth against its). "First" is in a fresh
 mount, with the real directory in the page cache; "warm" is the same command again. ✓ and ✗: the goal of the
 design for \`forget\` is reached or not. "Ahead" compares with the best other FUSE filesystem; the kernel's overlayfs
-needs no daemon and is shown as the bound. A dash: it could not do it, see below.
+needs no daemon and is shown as the bound. A dash: it could not do it, see below. What takes a target more than half a
+minute was done once.
 
 ## What it means
 

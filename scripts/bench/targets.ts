@@ -31,6 +31,8 @@ export interface Target {
   sort: Sort;
   /** One line of who this is. */
   about: string;
+  /** Whose trees it works on; both are one where the run is not root's. */
+  owner: 'root' | 'ordinary';
   /** Debian's package; undefined where none is needed. */
   package?: string;
   /** Why it cannot run here; undefined when it can. */
@@ -52,6 +54,7 @@ const needsRoot = (): string | undefined => (isRoot ? undefined : 'only root may
 const native: Target = {
   name: 'native',
   sort: 'native',
+  owner: 'root',
   about: 'the bare directory',
   unavailable: nothing,
   async open({ lower, env }) {
@@ -68,6 +71,7 @@ function forgetTarget(
   return {
     name,
     sort: 'forget',
+    owner: how.before ? 'ordinary' : 'root',
     about,
     unavailable: how.unavailable ?? nothing,
     async open({ lower, env }) {
@@ -101,6 +105,7 @@ function mountedTarget(
 ): Target {
   return {
     ...base,
+    owner: 'root',
     unavailable: needsRoot,
     async open({ lower, scratch, env }) {
       const at = {
@@ -141,15 +146,11 @@ export function unmountAll(): void {
 export const targets: readonly Target[] = [
   native,
   forgetTarget('forget', 'forget exec, as root where the run is root', {}),
-  forgetTarget(
-    'forget --driver fuse-native',
-    'the same overlay on libfuse 2, through the npm package fuse-native',
-    {
-      options: ['--driver', 'fuse-native'],
-      unavailable: offersDriver,
-    },
-  ),
-  forgetTarget('forget, ordinary user', 'forget exec without root, in a user namespace', {
+  forgetTarget('forget-fuse-native', 'the same overlay on libfuse 2, through the npm package fuse-native', {
+    options: ['--driver', 'fuse-native'],
+    unavailable: offersDriver,
+  }),
+  forgetTarget('forget-user', 'forget exec without root, in a user namespace', {
     before: asOrdinary,
     unavailable: () => (isRoot ? undefined : 'it is what `forget` is in this run'),
   }),
