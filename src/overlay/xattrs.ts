@@ -5,6 +5,7 @@ import { XATTR_CREATE, XATTR_REPLACE } from '../sys/constants.ts';
 import { E2BIG, EEXIST, ENODATA, EOPNOTSUPP, EPERM, ERANGE, ESTALE } from '../sys/errno.ts';
 import {
   errno,
+  fgetxattr,
   lgetxattr,
   llistxattr,
   lremovexattr,
@@ -16,7 +17,7 @@ import {
 } from '../sys/libc.ts';
 import { magicPath } from './attributes.ts';
 import { prepareChange } from './copy-up.ts';
-import type { Node } from './node.ts';
+import { type Node, READ_FD } from './node.ts';
 import type { Overlay } from './overlay.ts';
 
 /** XATTR_SIZE_MAX and XATTR_LIST_MAX (include/uapi/linux/limits.h). */
@@ -31,11 +32,24 @@ const list = Buffer.alloc(MAX);
 export function getxattr(o: Overlay, id: number, name: string, size: number, reply: Reply): number {
   const node = o.node(id);
   if (!node) return ESTALE;
-  const path = magicPath(o, node);
-  if (typeof path === 'number') return path;
-  const get = node.inUpper ? lgetxattr : sysGet;
-  const n = get(path, cstring(name), value, MAX);
-  return n < 0 ? errno() : replyWith(value, n, size, reply);
+  const n = readAttribute(o, node, name, Math.min(size, MAX));
+  return n < 0 ? -n : replyWith(value, n, size, reply);
+}
+
+/**
+ * Puts the attribute into `value`. Returns its length, or -errno. The kernel gives a buffer of `size` to each call, so
+ * that asking for no more than is wanted counts: 35 us with 64 KiB and a path, 3 us with a descriptor and none.
+ */
+function readAttribute(o: Overlay, node: Node, name: string, size: number): number {
+  const into = size === 0 ? null : value;
+  let n: number;
+  if (node.fdKind >= READ_FD) n = fgetxattr(node.fd, cstring(name), into, size);
+  else {
+    const path = magicPath(o, node);
+    if (typeof path === 'number') return -path;
+    n = (node.inUpper ? lgetxattr : sysGet)(path, cstring(name), into, size);
+  }
+  return n < 0 ? -errno() : n;
 }
 
 export function listxattr(o: Overlay, id: number, size: number, uid: number, reply: Reply): number {
@@ -120,11 +134,9 @@ export function removexattr(o: Overlay, id: number, name: string, pid: number): 
 /** A change that cannot succeed is no reason for a copy-up: the errno that it would end with, or 0. */
 function failsAnyway(o: Overlay, node: Node, name: string, flags: number): number {
   if (!node.protected || node.inUpper || flags === 0) return 0;
-  const path = magicPath(o, node);
-  if (typeof path === 'number') return path;
-  const there = sysGet(path, cstring(name), value, MAX) >= 0;
-  if (there) return flags & XATTR_CREATE ? EEXIST : 0;
-  return flags & XATTR_REPLACE && errno() === ENODATA ? ENODATA : 0;
+  const n = readAttribute(o, node, name, 0);
+  if (n >= 0) return flags & XATTR_CREATE ? EEXIST : 0;
+  return flags & XATTR_REPLACE && n === -ENODATA ? ENODATA : 0;
 }
 
 function prepare(o: Overlay, node: Node, pid: number): number {

@@ -93,6 +93,9 @@ export const utimensat: (dir: Int, path: CPath, times: Buffer | null, flags: Int
 export const getxattr: (path: CPath, name: Buffer, value: Buffer | null, size: Int) => Int = lib.func(
   'int64_t getxattr(void* path, void* name, void* value, size_t size)',
 );
+export const fgetxattr: (fd: Int, name: Buffer, value: Buffer | null, size: Int) => Int = lib.func(
+  'int64_t fgetxattr(int fd, void* name, void* value, size_t size)',
+);
 export const setxattr: (path: CPath, name: Buffer, value: Buffer, size: Int, flags: Int) => Int = lib.func(
   'int setxattr(void* path, void* name, void* value, size_t size, int flags)',
 );
