@@ -13,6 +13,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
+import { rawEnvironment } from '../sys/argv.ts';
 import { socketpair } from '../sys/descriptor-passing.ts';
 import { close } from '../sys/libc.ts';
 import { kill, spawnProcess } from '../sys/spawn.ts';
@@ -94,7 +95,7 @@ export function startWindowGuardian(
     const pid = spawnProcess({
       path: launcher.setpriv,
       argv: [launcher.setpriv, ...argumentsFor(launcher, mountpoint, device, detach)],
-      environment: [`PATH=${SYSTEM_PATH}`],
+      environment: [...rawEnvironment().filter((line) => !line.startsWith('PATH=')), `PATH=${SYSTEM_PATH}`],
       cwd: '/',
       descriptors: [],
       renumbered: { from: far, to: PIPE },
