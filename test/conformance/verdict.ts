@@ -1,6 +1,6 @@
 /** What the results of a run mean: a target is judged by its oracle and by the named exceptions. */
 import { type Exception, exceptions } from './exceptions.ts';
-import type { Check, Result, Run, Target } from './targets.ts';
+import type { Check, Result, Run } from './targets.ts';
 
 export type Verdict = 'pass' | 'same refusal' | 'exception' | 'wrong';
 
@@ -12,17 +12,12 @@ export interface Judged {
   reason?: string;
 }
 
-function exceptionFor(check: string, target: Target): Exception | undefined {
-  return exceptions.find((one) => one.check === check && one.on(target));
+function exceptionFor(check: string, { target, user }: Run): Exception | undefined {
+  return exceptions.find((one) => one.check === check && one.on(target, user));
 }
 
-function judgeOne(
-  check: Check,
-  target: Target,
-  result: Result | undefined,
-  oracle: Result | undefined,
-): Judged {
-  const exception = exceptionFor(check.name, target);
+function judgeOne(check: Check, run: Run, result: Result | undefined, oracle: Result | undefined): Judged {
+  const exception = exceptionFor(check.name, run);
   if (result === undefined) return { check, verdict: 'wrong', detail: 'has no result' };
   const { outcome, detail } = result;
   if (exception !== undefined) {
@@ -43,12 +38,7 @@ export function judge(wanted: readonly Check[], run: Run, oracle: Run): Judged[]
   const find = (from: Run, name: string) => from.results.find((one) => one.name === name);
   const itself = run.target.driver === undefined;
   return wanted.map((check) => {
-    const judged = judgeOne(
-      check,
-      run.target,
-      find(run, check.name),
-      itself ? undefined : find(oracle, check.name),
-    );
+    const judged = judgeOne(check, run, find(run, check.name), itself ? undefined : find(oracle, check.name));
     if (judged.verdict !== 'wrong' && run.changedBelow.includes(check.name)) {
       return { ...judged, verdict: 'wrong', detail: 'the lower is not what it was before' };
     }

@@ -49,19 +49,20 @@ export function callbacksOf(addon: Addon, operations: Operations, serve: (call: 
   const plain =
     <A extends unknown[]>(
       operation: Operation,
-      attempt: (record: Buffer, ...args: A) => number,
-      take: (record: Buffer) => number = nothing,
+      attempt: (record: Buffer, name: string, ...args: A) => number,
+      take: (record: Buffer, name: string) => number = nothing,
     ) =>
-    (record: Buffer, _: number, ...args: A) => {
+    (record: Buffer, _: number, name: string, ...args: A) => {
       serve({
         operation,
-        attempt: () => attempt(record, ...args),
-        take: () => take(record),
+        attempt: () => attempt(record, name, ...args),
+        take: () => take(record, name),
         send: (result) => addon.fuse_native_signal_init(record, result),
       });
     };
-  const takeStat = (record: Buffer): number => {
-    attrToStat(reply, stat);
+  const takeStat = (record: Buffer, name: string): number => {
+    // libfuse takes one link off for its own name of a removed file, which the view does not have.
+    attrToStat(reply, stat, operations.isRemoved(path(record, name)) ? 1 : 0);
     putStat(record, stat);
     return 0;
   };
@@ -78,7 +79,13 @@ export function callbacksOf(addon: Addon, operations: Operations, serve: (call: 
   const takeXattr = (into: Buffer) => (into.length === 0 ? takeCount() : operations.data.copy(into));
 
   return {
-    init: plain('init', () => 0),
+    init: (record) =>
+      serve({
+        operation: 'init',
+        attempt: nothing,
+        take: nothing,
+        send: (result) => addon.fuse_native_signal_init(record, result),
+      }),
     getattr: plain('getattr', (record, name) => operations.getattr(path(record, name)), takeStat),
     fgetattr: plain(
       'fgetattr',
@@ -138,7 +145,8 @@ export function callbacksOf(addon: Addon, operations: Operations, serve: (call: 
     read: (record, _, name, handle, data, _size, low, high) =>
       serve({
         operation: 'read',
-        attempt: () => operations.read(path(record, name), handle, wide(low, high), data.length),
+        attempt: () =>
+          operations.read(path(record, name), handle, wide(low, high), data.length, openFlagsIn(record)),
         take: () => operations.data.copy(data),
         send: (result) => addon.fuse_native_signal_read(record, result, 0, data.buffer),
       }),

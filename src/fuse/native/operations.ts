@@ -62,6 +62,11 @@ export class Operations {
 
   // Attributes
 
+  /** Whether a path is libfuse's own for a file that was removed while open. */
+  isRemoved(path: string): boolean {
+    return this.paths.isRemoved(path);
+  }
+
   getattr(path: string): number {
     return this.at(path, (node) => this.handler.getattr(node, this.reply));
   }
@@ -155,8 +160,8 @@ export class Operations {
     return 0;
   }
 
-  read(path: string, handle: number, offset: number, size: number): number {
-    return this.of(handle, path, (node) => this.handler.read(node, offset, size, 0, this.reply));
+  read(path: string, handle: number, offset: number, size: number, openFlags: number): number {
+    return this.of(handle, path, (node) => this.handler.read(node, offset, size, openFlags, this.reply));
   }
 
   /** The reply says how much was written. */

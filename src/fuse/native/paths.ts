@@ -44,8 +44,16 @@ export class Paths {
   /** The node of a path, or a negative errno. */
   node(path: string): number {
     if (path === '/') return ROOT_ID;
-    const removed = this.removed.get(path.slice(path.lastIndexOf('/') + 1));
-    return removed ?? this.walk(path);
+    return this.removedBy(path) ?? this.walk(path);
+  }
+
+  /** Whether a path is libfuse's for a file that was removed while open. */
+  isRemoved(path: string): boolean {
+    return this.removedBy(path) !== undefined;
+  }
+
+  private removedBy(path: string): number | undefined {
+    return this.removed.get(path.slice(path.lastIndexOf('/') + 1));
   }
 
   /** The directory of a path, and the name in it; or a negative errno. */

@@ -9,14 +9,14 @@ const ATTR_OFFSET = OUT_HEADER_SIZE + 16;
 export const newStat = () => Buffer.alloc(144);
 export const newStatvfs = () => Buffer.alloc(88);
 
-/** A GETATTR reply as a `struct stat`. The kernel takes the device from its own superblock. */
-export function attrToStat(reply: Reply, out: Buffer): void {
+/** A GETATTR reply as a `struct stat`. The kernel takes the device from its own superblock. `moreLinks` are counted in. */
+export function attrToStat(reply: Reply, out: Buffer, moreLinks: number): void {
   const { bytes } = reply;
   const at = (index: number) => ATTR_OFFSET + index * 4;
   const long = (from: number, to: number) => bytes.copy(out, to, at(from), at(from) + 8);
   const word = (from: number, to: number) => bytes.copy(out, to, at(from), at(from) + 4);
   long(0, 8); // ino
-  word(16, 16); // nlink
+  out.writeUInt32LE(bytes.readUInt32LE(at(16)) + moreLinks, 16); // nlink
   word(15, 24); // mode
   word(17, 28); // uid
   word(18, 32); // gid
