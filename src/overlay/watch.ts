@@ -72,6 +72,8 @@ export class LowerWatch {
   private removed = 0;
   private draining = false;
   private stopped = false;
+  /** The recheck takes every file's content for changed. */
+  private surely = false;
   /** What a recheck has still to look at; null while there is none. */
   private unchecked: Iterator<Node> | null = null;
   /** Files that forget closed for writing, until their events are read. */
@@ -160,6 +162,8 @@ export class LowerWatch {
   private begin(): void {
     this.begun = true;
     for (const node of this.o.table.all()) if (node.isDirectory && node.hasLower) this.add(node);
+    // Nobody saw the close of a shared mapping before, which may have changed the bytes and not the ctime.
+    this.surely = true;
     this.recheck();
   }
 
@@ -217,8 +221,10 @@ export class LowerWatch {
     const until = monotonicMs() + ROUND_MS;
     do {
       const { value: node, done } = this.unchecked!.next();
-      if (done) this.unchecked = null;
-      else this.recheckNode(node);
+      if (done) {
+        this.unchecked = null;
+        this.surely = false;
+      } else this.recheckNode(node);
     } while (this.unchecked && monotonicMs() < until);
     this.changes.tell();
     if (this.unchecked) setImmediate(() => this.recheckSome());
@@ -228,7 +234,7 @@ export class LowerWatch {
     const { o, changes } = this;
     for (const { parent, name } of [...node.links()]) {
       changes.name(parent, name);
-      changes.content(parent, name, false);
+      changes.content(parent, name, this.surely);
     }
     if (!node.isDirectory || !node.hasLower) return;
     changes.directory(node);

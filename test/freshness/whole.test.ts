@@ -116,14 +116,17 @@ m.close(); print("closed", flush=True); sys.stdin.readline()`;
       await lines.next();
     };
     await say('one!');
-    await withViews(workspace, async ({ inside, outside }) => {
-      assert.deepEqual(await inside.states(['a']), await outside.states(['a']));
-      await say('two!');
-      await say('end');
-      await delay(100);
-      assert.deepEqual(await inside.states(['a']), await outside.states(['a']));
-    });
-    writer.stdin.end();
+    try {
+      await withViews(workspace, async ({ inside, outside }) => {
+        assert.deepEqual(await inside.states(['a']), await outside.states(['a']));
+        await say('two!');
+        await say('end');
+        await delay(100);
+        assert.deepEqual(await inside.states(['a']), await outside.states(['a']));
+      });
+    } finally {
+      writer.stdin.end();
+    }
   },
   { users: ['root'], shape: { empty: true } },
 );
