@@ -122,7 +122,10 @@ export function rmdir(o: Overlay, parentId: number, name: string, caller: Caller
   if (!inView) {
     const error = removeLowerDirectory(o, node, parent, name);
     if (error !== ENOTEMPTY) return error;
-    // Protected files are hidden in it: it goes from the view, and stays in the lower with them.
+    // Protected files are hidden in it: it goes from the view, and stays in the lower with them. Or somebody outside has
+    // just put something there, which must not be hidden.
+    const hides = o.hide || whiteoutsOf(node).size > 0;
+    if (!hides || !isEmptyInView(o, node)) return ENOTEMPTY;
   } else {
     o.ledger.note(o.path(parent, name) ?? name, caller.pid).deleted = true;
   }
