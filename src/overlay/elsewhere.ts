@@ -5,7 +5,6 @@
  * A thread has a descriptor of its own (the cache may close the node's meanwhile). While it changes a node's bytes,
  * `node.waiting` holds whoever else wants to change it, so that a copy-up or a rename never meets half a write.
  */
-
 import { OUT_HEADER_SIZE } from '../fuse/abi.ts';
 import { DEFERRED, type Deferred } from '../fuse/handler.ts';
 import { F_DUPFD_CLOEXEC } from '../sys/constants.ts';
