@@ -3,12 +3,15 @@ import { koffi } from './koffi.ts';
 
 const lib = koffi.load(null);
 
+/** A library that nobody refers to is unloaded when garbage is collected. */
+const loaded: unknown[] = [];
+
 /**
  * Loads a shared library for the whole process: what is loaded later and needs one of its name (its SONAME) gets this
  * one. Throws what the dynamic linker says.
  */
 export function loadLibrary(path: string): void {
-  koffi.load(path, { global: true });
+  loaded.push(koffi.load(path, { global: true }));
 }
 
 /** The 32-bit word at an address. */

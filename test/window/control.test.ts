@@ -262,9 +262,13 @@ async function withOtherWindow(
 
 /** The names of a process's Unix sockets, as /proc/net/unix has them. */
 function socketNames(pid: number): string[] {
-  const inodes = readdirSync(`/proc/${pid}/fd`).flatMap(
-    (fd) => /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [],
-  );
+  const inodes = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
+    } catch {
+      return []; // closed meanwhile
+    }
+  });
   const named = /^\S+ \S+ \S+ \S+ \S+ \S+ +(\d+) (.+)$/gm;
   return [...readFileSync('/proc/net/unix', 'latin1').matchAll(named)]
     .filter(([, inode]) => inodes.includes(inode!))
