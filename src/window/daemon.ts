@@ -1,11 +1,16 @@
 /** The background process of `forget mount`: settings in, one line out, and then the mount until it is gone. */
-import { closeSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { O_CLOEXEC } from '../sys/constants.ts';
+import { dup3 } from '../sys/libc.ts';
 import type { DaemonAnswer, DaemonStart } from './mount.ts';
 import { serveMount } from './serve-mount.ts';
 
 function answer(what: DaemonAnswer): void {
   writeSync(1, `${JSON.stringify(what)}\n`);
-  closeSync(1);
+  // Its number stays taken: what is opened next would be where somebody's stray output goes, and that may be a user's file.
+  const nothing = openSync('/dev/null', 'r+');
+  dup3(nothing, 1, O_CLOEXEC);
+  closeSync(nothing);
 }
 
 async function run(): Promise<number> {

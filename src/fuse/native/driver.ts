@@ -9,6 +9,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { cstring } from '../../sys/bytes.ts';
 import {
+  F_DUPFD_CLOEXEC,
   F_SETFD,
   FD_CLOEXEC,
   MS_NOATIME,
@@ -52,6 +53,8 @@ export class NativeDriver implements Driver {
   /** The one that the handler has now. */
   private call: Call | undefined;
   private running = true;
+  /** A duplicate of libfuse's descriptor, or -1. */
+  private device = -1;
   private connection: { stop(): void } | undefined;
 
   private readonly mountpoint: string;
@@ -113,11 +116,18 @@ export class NativeDriver implements Driver {
   /**
    * libfuse says nothing when the connection ends, but its descriptor then polls as an error. Not polled by itself: libuv
    * would make it non-blocking, which ends libfuse's threads. Takes over the number `place`: libfuse has the mount
-   * point's path under it, and unmounts what that leads to should its threads fail; now, nothing.
+   * point's path under it, and unmounts what that leads to should its threads fail; now, nothing. A duplicate is watched:
+   * libfuse closes its own at the end, and an epoll forgets what is closed, the error with it.
    */
   private watchConnection(device: number, place: number): void {
     const epoll = epollCreate1(O_CLOEXEC);
-    if (epoll < 0 || epollAdd(epoll, device, 0) < 0 || dup3(epoll, place, O_CLOEXEC) < 0) {
+    this.device = fcntl(device, F_DUPFD_CLOEXEC, 0);
+    if (
+      epoll < 0 ||
+      this.device < 0 ||
+      epollAdd(epoll, this.device, 0) < 0 ||
+      dup3(epoll, place, O_CLOEXEC) < 0
+    ) {
       throw new SysError(errno(), 'watching the connection');
     }
     close(epoll);
@@ -128,6 +138,7 @@ export class NativeDriver implements Driver {
     if (!this.running) return;
     this.running = false;
     this.connection?.stop();
+    if (this.device >= 0) close(this.device);
     this.events.ended();
   }
 
