@@ -4,7 +4,6 @@
  * inside the workspace, nor waits for anybody who does: it would wait for its own answer.
  */
 import { constants } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { displayName } from '../sys/bytes.ts';
 import { kill } from '../sys/spawn.ts';
 import { account, writeReport } from './account.ts';
@@ -132,7 +131,7 @@ function endWithServer(running: StartedCommand, window: Window): { happened(): b
   });
   void window.server.ended.then(async () => {
     // A mount that was taken away goes with the last who is in it, perhaps the command on its way out.
-    await Promise.race([running.done, sleep(LAST_USER_MS, undefined, { ref: false })]);
+    await Promise.race([running.done, new Promise((resolve) => setTimeout(resolve, LAST_USER_MS).unref())]);
     if (over) return;
     failed = true;
     say([
