@@ -1,21 +1,11 @@
 /** From a decoded request to the handler's method: the one place that knows where each argument stands. */
 import { EINVAL, ENOSYS } from '../sys/errno.ts';
 import { FSYNC_FDATASYNC, Op } from './abi.ts';
-import type { Caller, Handler, SetAttr } from './handler.ts';
+import { type Caller, emptySetAttr, type Handler } from './handler.ts';
 import type { Reply } from './reply.ts';
 import type { Request } from './request.ts';
 
-const setAttr: SetAttr = {
-  valid: 0,
-  size: 0,
-  mode: 0,
-  uid: 0,
-  gid: 0,
-  atime: 0,
-  atimeNsec: 0,
-  mtime: 0,
-  mtimeNsec: 0,
-};
+const setAttr = emptySetAttr();
 
 /** Bytes of fixed arguments that must stand in front of names and data. */
 const FIXED: Partial<Record<number, number>> = {

@@ -8,11 +8,11 @@
  * `stop` is called, or when it fails itself; in every case it gives up the device, so that no process waits for an
  * answer that nobody will give.
  */
-import { cstring } from '../sys/bytes.ts';
 import { monotonicMs } from '../sys/clock.ts';
-import { O_CLOEXEC, O_RDWR, POLLIN } from '../sys/constants.ts';
+import { POLLIN } from '../sys/constants.ts';
 import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, ENOSPC, errnoName, SysError } from '../sys/errno.ts';
-import { close, dup3, errno, open, poll, read, write } from '../sys/libc.ts';
+import { errno, poll, read, write } from '../sys/libc.ts';
+import { leadNowhere } from '../sys/nowhere.ts';
 import { whenReadable } from '../sys/readable.ts';
 import { MAX_OPCODE, Op, OUT_HEADER_SIZE, opName, REQUEST_BUFFER_SIZE } from './abi.ts';
 import { dispatch } from './dispatch.ts';
@@ -161,7 +161,7 @@ export class Engine implements Driver {
     if (!this.running) return;
     this.running = false;
     for (const handle of this.handles) handle.stop();
-    this.giveUpDevice();
+    leadNowhere([this.device]); // a notification may be about to be written to it
     this.events.ended();
   }
 
@@ -201,16 +201,6 @@ export class Engine implements Driver {
     // What is not in the device will not call back.
     const pending = this.replays.length > 0 || this.retries.length > 0;
     if (this.running && pending) setImmediate(() => this.pump());
-  }
-
-  /**
-   * Ends the connection, as a close does, but keeps the number taken: another thread may be about to write a
-   * notification to it, which must not hit a file that was opened since.
-   */
-  private giveUpDevice(): void {
-    const nothing = open(cstring('/dev/null'), O_RDWR | O_CLOEXEC, 0);
-    if (nothing < 0 || dup3(nothing, this.device, O_CLOEXEC) < 0) close(this.device);
-    if (nothing >= 0) close(nothing);
   }
 
   /** Puts the next request into the buffer: one that was put aside, or one from the device, after a spin. */

@@ -76,6 +76,19 @@ export interface SetAttr {
   mtimeNsec: number;
 }
 
+/** Arguments of which none counts yet; to be filled again and again. */
+export const emptySetAttr = (): SetAttr => ({
+  valid: 0,
+  size: 0,
+  mode: 0,
+  uid: 0,
+  gid: 0,
+  atime: 0,
+  atimeNsec: 0,
+  mtime: 0,
+  mtimeNsec: 0,
+});
+
 export interface Handler {
   lookup(parent: number, name: string, reply: Reply): number;
   forget(node: number, count: number): void;

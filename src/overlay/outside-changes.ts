@@ -7,13 +7,14 @@
  * leave an event out: the kernel may have thrown away the answer for an older one that arrived later.
  */
 import { release } from 'node:os';
+import { TMPFS_MAGIC } from '../sys/constants.ts';
 import { Stat } from '../sys/stat.ts';
 import { adopt, loseName } from './lookup.ts';
 import { Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 
 /** ext4, XFS, btrfs, tmpfs: multigrain timestamps (FS_MGTIME). */
-const FINE_TIMES = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994]);
+const FINE_TIMES = new Set([0xef53, 0x58465342, 0x9123683e, TMPFS_MAGIC]);
 
 export class OutsideChanges {
   private readonly o: Overlay;

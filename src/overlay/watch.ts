@@ -28,7 +28,8 @@ import {
   V9FS_MAGIC,
 } from '../sys/constants.ts';
 import { ENOSPC, SysError } from '../sys/errno.ts';
-import { close, errno, fstatfs, inotifyAddWatch, inotifyInit1, inotifyRmWatch, read } from '../sys/libc.ts';
+import { close, errno, inotifyAddWatch, inotifyInit1, inotifyRmWatch, read } from '../sys/libc.ts';
+import { filesystemType } from '../sys/statfs.ts';
 import { eachLowerEntry } from './listing.ts';
 import type { Node } from './node.ts';
 import { OutsideChanges } from './outside-changes.ts';
@@ -83,8 +84,7 @@ export class LowerWatch {
     this.o = o;
     this.fd = inotifyInit1(O_NONBLOCK | O_CLOEXEC);
     if (this.fd < 0) throw new SysError(errno(), 'watching the workspace (fs.inotify.max_user_instances)');
-    const statfs = Buffer.alloc(120);
-    const magic = fstatfs(o.lowerFd, statfs) === 0 ? statfs.readUInt32LE(0) : FUSE_SUPER_MAGIC;
+    const magic = filesystemType(o.lowerFd) ?? FUSE_SUPER_MAGIC;
     this.blind = BLIND.has(magic);
     this.changes = new OutsideChanges(o, magic);
   }

@@ -101,9 +101,10 @@ export const PR_SET_SECUREBITS = 28;
 /** Keeps the capabilities of a thread whose fsuid leaves 0 (include/uapi/linux/securebits.h). */
 export const SECBIT_NO_SETUID_FIXUP = 1 << 2;
 
-/** statfs(2) magic numbers of filesystems whose remote changes inotify does not report. */
+/** statfs(2) magic numbers: of filesystems in memory, */
 export const TMPFS_MAGIC = 0x01021994;
 export const RAMFS_MAGIC = 0x858458f6;
+/** and of those whose remote changes inotify does not report. */
 export const FUSE_SUPER_MAGIC = 0x65735546;
 export const NFS_SUPER_MAGIC = 0x6969;
 export const SMB2_SUPER_MAGIC = 0xfe534d42;

@@ -7,12 +7,12 @@
  * lane is a duplicate of the descriptor. State: the lanes, and in each what is still to be handed over and what the C
  * library has, which must stay in memory until it is written.
  */
-import { cstring } from './bytes.ts';
 import { monotonicMs } from './clock.ts';
-import { F_DUPFD_CLOEXEC, O_CLOEXEC, O_RDWR } from './constants.ts';
+import { F_DUPFD_CLOEXEC } from './constants.ts';
 import { SysError } from './errno.ts';
 import { koffi } from './koffi.ts';
-import { addressOf, close, dup3, errno, fcntl, open } from './libc.ts';
+import { addressOf, close, errno, fcntl } from './libc.ts';
+import { leadNowhere } from './nowhere.ts';
 
 /** One that is blocked holds up the others of its lane alone. */
 const LANES = 4;
@@ -81,12 +81,8 @@ export class ThreadedWrites {
     this.ended = true;
     clearTimeout(this.timer);
     if (!this.lanes) return;
-    const nothing = open(cstring('/dev/null'), O_RDWR | O_CLOEXEC, 0);
-    for (const lane of this.lanes) {
-      lane.waiting = [];
-      if (nothing < 0 || dup3(nothing, lane.fd, O_CLOEXEC) < 0) close(lane.fd);
-    }
-    if (nothing >= 0) close(nothing);
+    for (const lane of this.lanes) lane.waiting = [];
+    leadNowhere(this.lanes.map(({ fd }) => fd));
   }
 
   /** After `end`: closes the descriptors when nothing is being written any more. False: that took too long. */

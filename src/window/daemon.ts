@@ -1,16 +1,13 @@
 /** The background process of `forget mount`: settings in, one line out, and then the mount until it is gone. */
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { O_CLOEXEC } from '../sys/constants.ts';
-import { dup3 } from '../sys/libc.ts';
+import { readFileSync, writeSync } from 'node:fs';
+import { leadNowhere } from '../sys/nowhere.ts';
 import type { DaemonAnswer, DaemonStart } from './mount.ts';
 import { serveMount } from './serve-mount.ts';
 
 function answer(what: DaemonAnswer): void {
   writeSync(1, `${JSON.stringify(what)}\n`);
   // Its number stays taken: what is opened next would be where somebody's stray output goes, and that may be a user's file.
-  const nothing = openSync('/dev/null', 'r+');
-  dup3(nothing, 1, O_CLOEXEC);
-  closeSync(nothing);
+  leadNowhere([1]);
 }
 
 async function run(): Promise<number> {

@@ -8,7 +8,7 @@
  * and only known by that name, so that nothing hidden comes to be in either layer.
  */
 import { Fattr, MAX_IO, OUT_HEADER_SIZE, WRITE_CACHE } from '../abi.ts';
-import { type Caller, DEFERRED, type Handler, type SetAttr } from '../handler.ts';
+import { type Caller, DEFERRED, emptySetAttr, type Handler } from '../handler.ts';
 import { Reply } from '../reply.ts';
 import { entryId, Paths } from './paths.ts';
 import { eachEntry } from './structs.ts';
@@ -33,17 +33,7 @@ export class Operations {
   // libfuse knows who asks, and the addon does not pass it on: everything is done as the server's own user. The kernel
   // has applied the umask.
   private readonly caller: Caller = { uid: process.geteuid!(), gid: process.getegid!(), pid: 0, umask: 0 };
-  private readonly change: SetAttr = {
-    valid: 0,
-    size: 0,
-    mode: 0,
-    uid: 0,
-    gid: 0,
-    atime: 0,
-    atimeNsec: 0,
-    mtime: 0,
-    mtimeNsec: 0,
-  };
+  private readonly change = emptySetAttr();
 
   constructor(handler: Handler) {
     this.handler = handler;
