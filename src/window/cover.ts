@@ -1,0 +1,11 @@
+/** What a window covers besides its workspace: directories, each with rules of its own. */
+import type { RuleLine } from '../overlay/rules.ts';
+
+export interface Cover {
+  /** Byte string, absolute. It need not exist yet, and symbolic links may stand on the way to it. */
+  directory: string;
+  /** In gitignore syntax, relative to the directory; the last match wins. */
+  rules: RuleLine[];
+  /** Who asked for it, for messages: `preset codex`, `--root`. */
+  source: string;
+}
