@@ -63,8 +63,10 @@ export async function endLeftovers(
       );
     for (const { pid, started } of running) {
       const key = `${pid}/${started}`;
+      const before = found.get(key);
       // Named by what it runs now: at first sight it may be a fork that has not become its program yet.
-      found.set(key, { pid, command: await commandLine(pid), how: found.get(key)?.how ?? 'ended' });
+      const command = (await commandLine(pid)) ?? before?.command ?? shortName(pid);
+      found.set(key, { pid, command, how: before?.how ?? 'ended' });
     }
     return running;
   };
@@ -153,11 +155,14 @@ function namespaceOf(pid: number): string | undefined {
 
 /**
  * On a pool thread: the kernel reads the other process's memory, and may wait for one that itself waits for a page of a
- * file in the window, which this thread must deliver.
+ * file in the window, which this thread must deliver. Undefined for one that has ended, or is about to.
  */
-async function commandLine(pid: number): Promise<string> {
+async function commandLine(pid: number): Promise<string | undefined> {
   const line = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
-  if (line) return line.replace(/\0$/, '').replaceAll('\0', ' ');
+  return line === '' ? undefined : line.replace(/\0$/, '').replaceAll('\0', ' ');
+}
+
+function shortName(pid: number): string {
   return `[${unlessGone(() => readFileSync(`/proc/${pid}/comm`, 'latin1'))?.trimEnd() ?? 'gone'}]`;
 }
 

@@ -8,7 +8,7 @@
  * `--hold` never lets the command go. `--unserved` starts it in a mount whose requests nobody answers.
  */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { mountDevice, openDevice } from '../../src/fuse/mount.ts';
 import { currentDirectory, rawArguments } from '../../src/sys/argv.ts';
 import { bytesOf } from '../../src/sys/bytes.ts';
@@ -42,7 +42,8 @@ async function main(): Promise<never> {
   if (option('private') !== undefined || unserved) privateMountNamespace();
   if (unserved) mountDevice(openDevice(), unserved, 0, statSync(unserved).mode);
   const drop = (option('drop') ?? 'nothing') as CommandSpec['drop'];
-  const path = option('canary') ?? `${unserved ?? tmpdir()}/forget-driver-${process.pid}`;
+  const canaries = unserved ?? fileURLToPath(new URL('../canaries', import.meta.url));
+  const path = option('canary') ?? `${canaries}/${process.pid}`;
   const canary = { path, token: 'c0ffee' };
   const start = async (): Promise<StartedCommand> => {
     const started = startCommand({ argv, cwd, canary, env: { FORGET_TEST: 'yes' }, drop }, launcher);

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -27,6 +27,9 @@ export async function installDriver(): Promise<{ directory: string; forget: stri
   await bundle(`${directory}/dist`, { forget: 'test/window/driver.ts' });
   cpSync(`${root}bin`, `${directory}/bin`, { recursive: true });
   symlinkSync(`${root}node_modules`, `${directory}/node_modules`);
+  // Each user's driver writes its canary there; one that is killed leaves it.
+  mkdirSync(`${directory}/canaries`);
+  chmodSync(`${directory}/canaries`, 0o1777);
   return {
     directory,
     forget: `${directory}/bin/forget`,
