@@ -8,6 +8,7 @@ import { parseSize } from '../window/size.ts';
 
 /** What commander collects, under the options' own names. */
 interface Parsed {
+  root?: string[];
   defaults: boolean;
   config?: string | boolean;
   report?: string;
@@ -24,7 +25,8 @@ export const configurationHelp = `
 Configuration: .forgetrc (JSON or YAML), forget.config.json or package.json#forget in the
 workspace, or above it up to the root of its git repository, may protect more. Your own,
 config.json or config.yaml in $XDG_CONFIG_HOME/forget (~/.config/forget), may also exempt.
-Keys: protect, exempt, defaults, ignoreCase, upperSize, hide, readonly, quiet. What would
+Keys: protect, exempt, defaults, ignoreCase, upperSize, hide, readonly, quiet, and in your own
+roots: [{directory, protect, exempt}], other directories to cover. What would
 weaken the window in a workspace's configuration is ignored, and said. The last rule that
 matches wins: defaults, your configuration, the workspace's, options as typed.
 `;
@@ -41,6 +43,11 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
   command
     .addOption(rule('-p, --protect <glob>', 'protect what matches, in gitignore syntax (repeatable)', false))
     .addOption(rule('--exempt <glob>', 'do not protect what matches (repeatable; the last match wins)', true))
+    .option(
+      '--root <dir>',
+      'cover this directory too, and protect all of it (repeatable)',
+      (dir, before: string[] = []) => [...before, dir],
+    )
     .option('--no-defaults', 'leave out the default rules (/memory/, *.jsonl, DELIVERABLES.md, /MEMORY.md)')
     .option('--config <file>', 'read this configuration in place of all others')
     .option('--no-config', 'read no configuration file')
@@ -66,6 +73,7 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
       defaults: parsed.defaults ? undefined : false,
       // Without either option commander sets true.
       config: parsed.config === true ? undefined : parsed.config,
+      roots: parsed.root,
       report: parsed.report,
       upperSize: parsed.upperSize,
       quiet: parsed.quiet,

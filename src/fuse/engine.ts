@@ -46,6 +46,16 @@ export interface Watched {
   ready(): void;
 }
 
+/** struct pollfd */
+const POLL_ENTRY_SIZE = 8;
+
+function pollEntry(fd: number): Buffer {
+  const entry = Buffer.alloc(POLL_ENTRY_SIZE);
+  entry.writeInt32LE(fd, 0);
+  entry.writeInt16LE(POLLIN, 4);
+  return entry;
+}
+
 export class Engine implements Driver {
   /** Requests answered so far, by opcode. */
   readonly counts = new Float64Array(MAX_OPCODE + 1);
@@ -58,6 +68,8 @@ export class Engine implements Driver {
   private readonly caller: Caller = { uid: 0, gid: 0, pid: 0, umask: 0 };
   private readonly watched: Watched[] = [];
   private pollSet = Buffer.alloc(0);
+  /** The devices of other engines on this thread, which must not wait for this one's spin. */
+  private otherDevices = Buffer.alloc(0);
   private readonly handles: { stop(): void }[] = [];
   private readonly replays: Buffer[] = [];
   /** Requests that found no space, to be tried once more when all that the kernel has queued is worked off. */
@@ -85,10 +97,16 @@ export class Engine implements Driver {
 
   watch(watched: Watched): void {
     this.watched.push(watched);
-    const entry = Buffer.alloc(8);
-    entry.writeInt32LE(watched.fd, 0);
-    entry.writeInt16LE(POLLIN, 4);
-    this.pollSet = Buffer.concat([this.pollSet, entry]);
+    this.pollSet = Buffer.concat([this.pollSet, pollEntry(watched.fd)]);
+  }
+
+  besides(devices: readonly number[]): void {
+    this.otherDevices = Buffer.concat(devices.map(pollEntry));
+  }
+
+  private othersHaveRequests(): boolean {
+    const { length } = this.otherDevices;
+    return length > 0 && poll(this.otherDevices, length / POLL_ENTRY_SIZE, 0) > 0;
   }
 
   /**
@@ -191,6 +209,7 @@ export class Engine implements Driver {
         if (++sinceWatch >= WATCH_EVERY) {
           sinceWatch = 0;
           this.betweenRequests();
+          if (this.othersHaveRequests()) break;
         }
         if (monotonicMs() > until) break;
       }
@@ -230,7 +249,7 @@ export class Engine implements Driver {
         return this.next();
       }
       // A pool thread's answer comes through the event loop, which must not wait for a spin.
-      if (this.owed > 0) return 'nothing';
+      if (this.owed > 0 || this.othersHaveRequests()) return 'nothing';
       const now = monotonicMs();
       if (until === 0) until = now + this.spinTime();
       else if (now > until) {
@@ -253,7 +272,7 @@ export class Engine implements Driver {
     if (this.watched.length === 0) return;
     if (poll(this.pollSet, this.watched.length, 0) <= 0) return;
     for (let i = 0; i < this.watched.length; i++) {
-      if (this.pollSet.readInt16LE(i * 8 + 6) !== 0) this.watched[i]!.ready();
+      if (this.pollSet.readInt16LE(i * POLL_ENTRY_SIZE + 6) !== 0) this.watched[i]!.ready();
     }
   }
 

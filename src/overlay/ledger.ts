@@ -12,7 +12,7 @@ export interface Program {
 }
 
 export interface PathRecord {
-  /** Relative to the root, as people read it. */
+  /** Relative to the workspace, as people read it; what lies elsewhere is absolute, or begins with `~/`. */
   path: string;
   created: boolean;
   deleted: boolean;
@@ -52,13 +52,19 @@ export class Ledger {
   readonly moved: { path: string; why: string }[] = [];
   /** Paths that are forget's own doing, and nobody's business. */
   ignored = new Set<string>();
+  readonly shown: (path: string) => string;
+
+  /** `shown` makes a path of the root one for people. */
+  constructor(shown: (path: string) => string = displayName) {
+    this.shown = shown;
+  }
 
   /** The record of a path, with the program that touches it now noted. */
   note(path: string, pid: number): PathRecord {
     let record = this.records.get(path);
     if (!record) {
       record = {
-        path: displayName(path),
+        path: this.shown(path),
         created: false,
         deleted: false,
         written: 0,
@@ -75,7 +81,7 @@ export class Ledger {
   }
 
   error(path: string, error: string): void {
-    const shown = displayName(path);
+    const shown = this.shown(path);
     const key = `${error} ${shown}`;
     const known = this.errors.get(key);
     if (known) known.count++;
@@ -83,7 +89,7 @@ export class Ledger {
   }
 
   noteMoved(path: string, why: string): void {
-    this.moved.push({ path: displayName(path), why });
+    this.moved.push({ path: this.shown(path), why });
   }
 
   paths(): PathRecord[] {

@@ -84,7 +84,7 @@ export class NodeTable {
     );
     node.hasLower = node.isDirectory;
     this.identify(node, st);
-    if (st.dev === this.device && this.born.get(st.ino) === st.birth) node.born = true;
+    if (this.wasBorn(st)) node.born = true;
     this.byId.set(id, node);
     return node;
   }
@@ -101,6 +101,11 @@ export class NodeTable {
   noteBorn(node: Node): void {
     node.born = true;
     if (node.lowerDev === this.device) this.born.set(node.lowerIno, node.birth);
+  }
+
+  /** Whether the lower inode that the record describes was created in this window. */
+  wasBorn(st: Stat): boolean {
+    return st.dev === this.device && this.born.get(st.ino) === st.birth;
   }
 
   /** Its lower file is gone, and the inode number free for others. */

@@ -3,7 +3,7 @@
  * its attributes, the class of a path. The operations themselves stand in files of their own and take this.
  */
 import type { Driver } from '../fuse/handler.ts';
-import { scratchCstring } from '../sys/bytes.ts';
+import { cstring, scratchCstring } from '../sys/bytes.ts';
 import {
   O_CLOEXEC,
   O_DIRECTORY,
@@ -14,6 +14,8 @@ import {
   O_RDONLY,
   O_RDWR,
   O_WRONLY,
+  S_IFDIR,
+  S_IFMT,
   S_ISGID,
   S_ISUID,
 } from '../sys/constants.ts';
@@ -21,7 +23,7 @@ import { EACCES, EINVAL, EISDIR, ENOENT, ENOTDIR, EPERM, EROFS, ESTALE, SysError
 import { close, errno, fchmodat, openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { Descriptors } from './descriptors.ts';
-import { Identity } from './identity.ts';
+import type { Identity } from './identity.ts';
 import { Ledger } from './ledger.ts';
 import { dropListing } from './listing.ts';
 import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
@@ -42,6 +44,12 @@ export interface OverlayOptions {
   readonly: boolean;
   /** Paths, relative to the root, that cannot be changed inside: the window's own configuration. */
   fixed: ReadonlySet<string>;
+  /** The thread's, which all overlays of a process share. */
+  identity: Identity;
+  /** Absolute: what protected symlinks lead to outside the root, where another root of the window protects it. */
+  reached?: ReadonlySet<string>;
+  /** A path of the root as people are to read it. */
+  shown?: (path: string) => string;
 }
 
 /** Which layer a new name belongs in. */
@@ -75,8 +83,9 @@ export class Overlay {
   readonly fixed: ReadonlySet<string>;
   readonly table: NodeTable;
   readonly descriptors = new Descriptors();
-  readonly ledger = new Ledger();
-  readonly identity = new Identity();
+  readonly ledger: Ledger;
+  readonly identity: Identity;
+  readonly reached: ReadonlySet<string>;
   readonly stat = new Stat();
   readonly otherStat = new Stat();
   private readonly linkStat = new Stat();
@@ -101,6 +110,9 @@ export class Overlay {
     this.hide = options.hide;
     this.readonly = options.readonly;
     this.fixed = options.fixed;
+    this.identity = options.identity;
+    this.reached = options.reached ?? new Set();
+    this.ledger = new Ledger(options.shown);
     this.lowerFd = options.lower;
     const error = this.stat.of(options.lower);
     if (error) throw new SysError(error, 'reading the workspace');
@@ -360,7 +372,15 @@ export class Overlay {
     return dir >= 0 && st.at(dir, scratchCstring(name)) === 0;
   }
 
-  /** Gives back every descriptor but the lower's root, which is the caller's: the upper is gone then. Nothing works afterwards. */
+  /** Whether there is a lower directory at this path, and the window made it. */
+  madeDirectory(path: string): boolean {
+    const st = this.linkStat;
+    return (
+      st.at(this.lowerFd, cstring(path)) === 0 && (st.mode & S_IFMT) === S_IFDIR && this.table.wasBorn(st)
+    );
+  }
+
+  /** Gives back every descriptor but those of the lower's root and of the upper, which are the caller's. Nothing works afterwards. */
   close(): void {
     this.watchDirectory = () => false;
     this.unwatchDirectory = () => {};
@@ -368,7 +388,6 @@ export class Overlay {
       if (node !== this.root) this.descriptors.release(node);
       if (node.isDirectory) dropListing(node);
     }
-    this.upper.close();
   }
 
   /** Closes and removes what an idle node, or one that just lost its last name, no longer needs. */

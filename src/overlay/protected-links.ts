@@ -3,6 +3,7 @@
  * protected there too. Inside the root the target becomes protected; a target outside is not this window's to
  * protect, so following the link is refused.
  */
+import { posix } from 'node:path';
 import { displayName } from '../sys/bytes.ts';
 import { S_IFLNK } from '../sys/constants.ts';
 import { EACCES } from '../sys/errno.ts';
@@ -23,6 +24,7 @@ export function guardLink(o: Overlay, node: Node, target: string): number {
   const directory = from === undefined ? undefined : from.split('/').slice(0, -1);
   const path = directory && resolve(o, directory, target);
   if (path === undefined) {
+    if (directory && o.reached.has(posix.resolve(o.rootPath, ...directory, target))) return 0;
     const shown = displayName(target);
     o.ledger.error(
       o.pathOf(node),

@@ -4,7 +4,7 @@
  * that `mv` copies and each file is judged by itself.
  */
 import type { Caller } from '../fuse/handler.ts';
-import { displayName, scratchCstring } from '../sys/bytes.ts';
+import { scratchCstring } from '../sys/bytes.ts';
 import { RENAME_EXCHANGE, RENAME_NOREPLACE, RENAME_WHITEOUT, S_IFCHR } from '../sys/constants.ts';
 import {
   EEXIST,
@@ -186,7 +186,7 @@ function leaveName(o: Overlay, node: Node, source: Side): number {
 function noteRename(o: Overlay, node: Node, fromPath: string, target: Side, caller: Caller): void {
   const path = o.path(target.parent, target.name) ?? target.name;
   const record = o.ledger.note(path, caller.pid);
-  record.renamedFrom = displayName(fromPath);
+  record.renamedFrom = o.ledger.shown(fromPath);
   if (node.lowerIno === 0 || node.born) record.created = true;
 }
 

@@ -15,12 +15,13 @@ export function account(
   started: number,
   own: Pick<WindowReport, 'kind'> & Partial<WindowReport>,
 ): WindowReport {
-  const { defects } = window.server;
-  const state = window.server.finish();
+  const { defects } = window;
+  const state = window.finish();
   const closed = new Date();
   return {
     version: 1,
     workspace: displayName(settings.workspace),
+    roots: window.mountpoints.map(displayName),
     opened: window.opened.toISOString(),
     closed: closed.toISOString(),
     times: { start: started - window.opened.getTime(), open: closed.getTime() - started },

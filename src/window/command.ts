@@ -11,7 +11,7 @@ import { close } from '../sys/libc.ts';
 import { ignoreSignal, makeBlocking, SETTABLE_SIGNALS, spawnProcess } from '../sys/spawn.ts';
 import { ENTRY_VARIABLE, entryOf } from './entry.ts';
 import { Failure } from './failure.ts';
-import { GateKeeper, gateArguments, type Outcome, parentGateArguments } from './gate.ts';
+import { GateKeeper, type GateSpec, gateArguments, parentGateArguments } from './gate.ts';
 import { startWitness } from './signal-witness.ts';
 import { type RunningCommand, supervise } from './supervision.ts';
 
@@ -23,8 +23,7 @@ export interface CommandSpec {
   argv: string[];
   /** Byte string, absolute. */
   cwd: string;
-  /** The self-test's file, a byte string, absolute, and what is written to it: letters and digits. */
-  canary: { path: string; token: string };
+  canaries: GateSpec['canaries'];
   /** Variables on top of the environment that forget was started with. */
   env: Record<string, string>;
   /**
@@ -35,8 +34,8 @@ export interface CommandSpec {
 }
 
 export interface StartedCommand extends RunningCommand {
-  /** What became of the canary. Until then the child is a shell, which has touched nothing else of the mount. */
-  readonly tested: Promise<Outcome>;
+  /** As GateKeeper's. Until then the child is a shell, which has touched nothing else of the mount. */
+  readonly tested: GateKeeper['tested'];
   /** Lets the child become the command. */
   go(): void;
   /**
@@ -213,6 +212,6 @@ export function startCommand(spec: CommandSpec, launcher: Launcher): StartedComm
   } finally {
     close(far);
   }
-  const keeper = new GateKeeper(near);
+  const keeper = new GateKeeper(near, spec.canaries.paths.length);
   return { ...running, tested: keeper.tested, go: () => keeper.go(), cancel: () => keeper.cancel() };
 }

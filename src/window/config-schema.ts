@@ -15,6 +15,15 @@ const schema = z.strictObject({
   hide: z.optional(z.boolean()),
   readonly: z.optional(z.boolean()),
   quiet: z.optional(z.boolean()),
+  roots: z.optional(
+    z.array(
+      z.strictObject({
+        directory: z.string().check(z.regex(/^(?:~?\/|~$)/)),
+        protect: z.optional(globs),
+        exempt: z.optional(globs),
+      }),
+    ),
+  ),
 });
 
 const allowed: Record<keyof Config, string> = {
@@ -26,6 +35,7 @@ const allowed: Record<keyof Config, string> = {
   hide: 'true or false',
   readonly: 'true or false',
   quiet: 'true or false',
+  roots: 'a list of {directory, protect, exempt}, the directory absolute or beginning with ~/',
 };
 const keys = Object.keys(allowed).join(', ');
 

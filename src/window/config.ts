@@ -14,7 +14,6 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from '
 import { posix } from 'node:path';
 import { bytesOf, displayName } from '../sys/bytes.ts';
 import { Failure } from './failure.ts';
-import { isWithin } from './mountinfo.ts';
 import { absolutePath } from './workspace.ts';
 
 export interface Config {
@@ -27,6 +26,8 @@ export interface Config {
   hide?: boolean | undefined;
   readonly?: boolean | undefined;
   quiet?: boolean | undefined;
+  /** Other directories to cover: absolute, or from the home with `~/`. Without `protect` all of one is protected. */
+  roots?: { directory: string; protect?: string[] | undefined; exempt?: string[] | undefined }[] | undefined;
 }
 
 export interface LoadedConfig {
@@ -74,14 +75,13 @@ export async function loadConfigs(
 }
 
 /**
- * The files inside the workspace from which this window's rules come or could come, relative to it. A package.json
- * counts only when it holds rules: an agent that runs `npm install` has to write it.
+ * The files, absolute, from which this window's rules come or could come. A package.json counts only when it holds
+ * rules: an agent that runs `npm install` has to write it.
  */
-export function configFilesIn(workspace: string, configs: Configs): string[] {
-  const files = new Set(workspaceNames.slice(0, 2));
+export function configFilesOf(workspace: string, configs: Configs): string[] {
+  const files = new Set(workspaceNames.slice(0, 2).map((name) => `${workspace}/${name}`));
   for (const loaded of [configs.personal, configs.workspace]) {
-    const path = loaded && posix.normalize(loaded.path);
-    if (path && isWithin(path, workspace)) files.add(path.slice(workspace.length + 1));
+    if (loaded) files.add(posix.normalize(loaded.path));
   }
   return [...files];
 }

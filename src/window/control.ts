@@ -25,6 +25,8 @@ export interface WindowStatus {
   pid: number;
   workspace: string;
   mountpoint: string;
+  /** Every place where it is mounted. */
+  roots: string[];
   /** ISO 8601. */
   since: string;
   command?: string[];

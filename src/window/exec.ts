@@ -16,7 +16,6 @@ import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
-import { judge, leakedTo } from './self-test.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
 import { newId } from './window-id.ts';
@@ -40,35 +39,32 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     return found.code;
   }
   const launcher = findLauncher();
-  refuseOwnPrograms(settings.workspace, Object.values(launcher));
   const kind = namespaceKind();
   privateMountNamespace();
   const window = new Window(settings, settings.workspace);
   const id = newId();
-  const notice = window.trackedNotice();
-  if (notice && !settings.quiet) say([notice]);
+  if (!settings.quiet) say(window.notices());
   let running: StartedCommand | undefined;
   try {
+    for (const mountpoint of window.mountpoints) refuseOwnPrograms(mountpoint, Object.values(launcher));
     await window.mount();
-    const { name, token } = window.canary;
     running = startCommand(
       {
         argv: command.argv,
         cwd: command.cwd,
-        canary: { path: `${settings.workspace}/${name}`, token },
+        canaries: { paths: window.canaryPaths, token: window.canary.token },
         env: { FORGET_WINDOW: id },
         drop: settings.keepCaps ? 'nothing' : kind.drop,
       },
       launcher,
     );
     const failure = endWithServer(running, window);
-    const outcome = await running.tested;
-    if (outcome !== 'ended') {
-      judge(outcome, leakedTo(window.lower, name), settings.readonly, window.lower);
-      window.server.tested(name);
+    const outcomes = await running.tested;
+    if (outcomes) {
+      window.tested(outcomes);
       running.go();
     }
-    const guard = guardLater(running, launcher, settings.workspace);
+    const guard = guardLater(running, launcher, window.mountpoints);
     const started = Date.now();
     const control = await listen(id, settings, command, window);
     const end = await running.done;
@@ -76,7 +72,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
     control?.close();
     // Before the test is through it is not the command's own end, unless a signal ended it, such as Ctrl-C.
-    const failed = failure.happened() || (outcome === 'ended' && end.signal === null);
+    const failed = failure.happened() || (!outcomes && end.signal === null);
     // The mount needs no unmounting (5 ms): it goes with the namespace, and the namespace with this process.
     const report = account(window, settings, started, {
       kind: 'exec',
@@ -88,13 +84,13 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     running.release();
     say(settings.quiet ? report.defects : reportLines(report, settings.verbose));
     // It may be a file of the workspace: the real one shows there when the mount is gone.
-    if (settings.report !== undefined) await bySystemCall.detach(settings.workspace);
+    if (settings.report !== undefined) await window.detach();
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
     return running.exitAs(failed ? { code: 125, signal: null } : end);
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
-    await bySystemCall.detach(settings.workspace);
+    await window.detach();
     running?.cancel();
     window.end();
   }
@@ -103,12 +99,19 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
 /** Before the first notification, which is what makes a guardian needed (watch.ts); short commands do without. */
 const GUARD_AFTER_MS = 40;
 
-function guardLater(running: StartedCommand, launcher: Launcher, mountpoint: string): { dismiss(): void } {
+function guardLater(
+  running: StartedCommand,
+  launcher: Launcher,
+  mountpoints: readonly string[],
+): { dismiss(): void } {
   let guardian: { pid: number; dismiss(): void } | undefined;
   const timer = setTimeout(() => {
-    const device = forgetDeviceAt(mountpoint);
-    if (device === undefined) return;
-    guardian = startWindowGuardian(launcher, mountpoint, device, bySystemCall.detachCommand);
+    const mounts = mountpoints.flatMap((mountpoint) => {
+      const device = forgetDeviceAt(mountpoint);
+      return device === undefined ? [] : { mountpoint, device };
+    });
+    if (mounts.length === 0) return;
+    guardian = startWindowGuardian(launcher, mounts, bySystemCall.detachCommand);
     running.addBystander(guardian.pid);
   }, GUARD_AFTER_MS);
   return {
@@ -129,15 +132,12 @@ function endWithServer(running: StartedCommand, window: Window): { happened(): b
   void running.done.then(() => {
     over = true;
   });
-  void window.server.ended.then(async () => {
+  void window.ended.then(async () => {
     // A mount that was taken away goes with the last who is in it, perhaps the command on its way out.
     await Promise.race([running.done, new Promise((resolve) => setTimeout(resolve, LAST_USER_MS).unref())]);
     if (over) return;
     failed = true;
-    say([
-      'forget: the filesystem ended while the command ran; the command is ended',
-      ...window.server.defects,
-    ]);
+    say(['forget: the filesystem ended while the command ran; the command is ended', ...window.defects]);
     kill(running.pid, constants.signals.SIGTERM);
     setTimeout(() => {
       if (!over) kill(running.pid, constants.signals.SIGKILL);

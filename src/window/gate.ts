@@ -10,23 +10,33 @@ import { read } from 'node:fs';
 import { shutdown } from '../sys/descriptor-passing.ts';
 import { close, write } from '../sys/libc.ts';
 
-/**
- * What became of the canary: `held`: written and read back; `refused`: it could not be written; `lost`: something
- * else was read back; `ended`: the shell ended before it had an answer.
- */
-export type Outcome = 'held' | 'refused' | 'lost' | 'ended';
+/** What became of a canary: `held`: written and read back; `refused`: it could not be written; `lost`: something else was read back. */
+export type Outcome = 'held' | 'refused' | 'lost';
 
-/** Writes the token `$2` to the file `$1`, reads it back, and says the outcome on stdout. */
-export const CANARY_SCRIPT = `FORGET_ENTRY=refused
-if { echo "$2" >"$1"; } 2>/dev/null; then
+/** Writes the token, which is parameter 1, to the file that is parameter `n`, reads it back, and says the outcome on stdout. */
+const canaryScript = (n: number) => `FORGET_ENTRY=refused
+if { echo "$1" >"\${${n}}"; } 2>/dev/null; then
   FORGET_ENTRY=
-  { IFS= read -r FORGET_ENTRY <"$1"; } 2>/dev/null
-  if [ "$FORGET_ENTRY" = "$2" ]; then FORGET_ENTRY=held; else FORGET_ENTRY=lost; fi
+  { IFS= read -r FORGET_ENTRY <"\${${n}}"; } 2>/dev/null
+  if [ "$FORGET_ENTRY" = "$1" ]; then FORGET_ENTRY=held; else FORGET_ENTRY=lost; fi
 fi
 echo "$FORGET_ENTRY"`;
 
+/** The script for `count` canaries, whose paths are the parameters from `first` on. */
+export function canariesScript(first: number, count: number): string {
+  return Array.from({ length: count }, (_, i) => canaryScript(first + i)).join('\n');
+}
+
+/** What the script said, a line each; undefined where it did not get through. */
+export function outcomesIn(said: string, count: number): Outcome[] | undefined {
+  const lines = said.split('\n').slice(0, -1);
+  const outcomes = lines.filter((line) => line === 'held' || line === 'refused' || line === 'lost');
+  return outcomes.length === count ? outcomes : undefined;
+}
+
 export interface GateSpec {
-  canary: { path: string; token: string };
+  /** One for each root of the window. Paths are byte strings, absolute; the token is letters and digits. */
+  canaries: { paths: readonly string[]; token: string };
   /** The descriptor under which the child has its end of the channel. */
   channel: number;
   /** The command's; byte strings, the directory absolute. */
@@ -52,20 +62,20 @@ export function gateArguments(spec: GateSpec): string[] {
   const { channel } = spec;
   const variable = (name: string, value: string | undefined, n: number) =>
     value === undefined ? `unset ${name}` : `export ${name}="$${n}"`;
-  const script = `${PARENT(3)}
-{ ${CANARY_SCRIPT}
+  const { paths, token } = spec.canaries;
+  const script = `${PARENT(2)}
+{ ${canariesScript(7, paths.length)}
 } >&${channel}
 read -r FORGET_ENTRY <&${channel} || exit 125
-cd -P -- "$4" 2>/dev/null || { printf '%s\\n' "$5" >&2; exit 125; }
-${variable('PWD', spec.pwd, 6)}
-${variable('OLDPWD', spec.oldpwd, 7)}
+cd -P -- "$3" 2>/dev/null || { printf '%s\\n' "$4" >&2; exit 125; }
+${variable('PWD', spec.pwd, 5)}
+${variable('OLDPWD', spec.oldpwd, 6)}
 ${spec.openFiles === undefined ? '' : `ulimit -S -n ${spec.openFiles}`}
-shift 7
+shift ${6 + paths.length}
 exec "$@" ${channel}>&-`;
-  const { path, token } = spec.canary;
   return [
-    ...['-c', script, 'forget', path, token, `${process.pid}`],
-    ...[spec.cwd, spec.noDirectory, spec.pwd ?? '', spec.oldpwd ?? '', ...spec.argv],
+    ...['-c', script, 'forget', token, `${process.pid}`],
+    ...[spec.cwd, spec.noDirectory, spec.pwd ?? '', spec.oldpwd ?? '', ...paths, ...spec.argv],
   ];
 }
 
@@ -76,21 +86,26 @@ export function parentGateArguments(argv: readonly string[]): string[] {
 
 /** forget's end of the channel. */
 export class GateKeeper {
-  readonly tested: Promise<Outcome>;
+  /** What became of each canary; undefined where the shell ended before it was through. */
+  readonly tested: Promise<Outcome[] | undefined>;
   private socket: number;
 
   /** Takes over `socket`, and reads it on a pool thread. */
-  constructor(socket: number) {
+  constructor(socket: number, canaries: number) {
     this.socket = socket;
-    const answer = Buffer.alloc(16);
+    const answer = Buffer.alloc(64);
+    let said = '';
     this.tested = new Promise((resolve, reject) => {
-      read(socket, answer, 0, answer.length, null, (error, length) => {
-        if (error) return reject(error);
-        const outcome = answer.latin1Slice(0, length).trimEnd();
-        if (outcome === 'held' || outcome === 'refused' || outcome === 'lost') return resolve(outcome);
-        this.close();
-        resolve('ended');
-      });
+      const more = () =>
+        read(socket, answer, 0, answer.length, null, (error, length) => {
+          if (error) return reject(error);
+          said += answer.latin1Slice(0, length);
+          const outcomes = outcomesIn(said, canaries);
+          if (!outcomes && length > 0) return more();
+          if (!outcomes) this.close();
+          resolve(outcomes);
+        });
+      more();
     });
   }
 

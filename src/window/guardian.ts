@@ -28,43 +28,51 @@ const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
 const SCRIPT = `exec </dev/null >/dev/null 2>&1
 clear() {
   trap '' USR1
-  device=$1 mountpoint=$2
-  shift 2
-  grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo || exit
-  abort=/sys/fs/fuse/connections/\${device#*:}/abort
-  [ -w "$abort" ] && echo 1 >"$abort"
-  printf %b "$mountpoint" | xargs -0 "$@"
+  mounts=$1
+  shift
+  for mount in $mounts; do
+    device=\${mount%%,*} mountpoint=\${mount#*,}
+    grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo || continue
+    abort=/sys/fs/fuse/connections/\${device#*:}/abort
+    [ -w "$abort" ] && echo 1 >"$abort"
+    printf %b "$mountpoint" | xargs -0 "$@"
+  done
   exit
 }
 trap 'clear "$@"' USR1
 read -r _ <&${PIPE}
 clear "$@"`;
 
+export interface GuardedMount {
+  /** Byte string. */
+  mountpoint: string;
+  /** `major:minor`. */
+  device: string;
+}
+
 /** The shell's arguments: text, since Node's own are; the script makes bytes of it. */
 function argumentsFor(
   { shell }: Launcher,
-  mountpoint: string,
-  device: string,
+  mounts: readonly GuardedMount[],
   detach: readonly string[],
 ): string[] {
-  const escaped = mountpoint.replace(
-    /[^A-Za-z0-9/._-]/g,
-    (c) => `\\0${c.charCodeAt(0).toString(8).padStart(3, '0')}`,
-  );
-  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, device, escaped, ...detach];
+  const list = mounts.map(({ mountpoint, device }) => {
+    const escaped = mountpoint.replace(
+      /[^A-Za-z0-9/._-]/g,
+      (c) => `\\0${c.charCodeAt(0).toString(8).padStart(3, '0')}`,
+    );
+    return `${device},${escaped}`;
+  });
+  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, list.join(' '), ...detach];
 }
 
-/**
- * `mountpoint` is a byte string, `device` the `major:minor` of the mount, `detach` the command that takes it away.
- * It ends when `dismiss` is called.
- */
+/** `detach` is the command that takes a mount away. It ends when `dismiss` is called. */
 export function startGuardian(
   launcher: Launcher,
-  mountpoint: string,
-  device: string,
+  mounts: readonly GuardedMount[],
   detach: readonly string[],
 ): { dismiss(): void } {
-  const child: ChildProcess = spawn(launcher.setpriv, argumentsFor(launcher, mountpoint, device, detach), {
+  const child: ChildProcess = spawn(launcher.setpriv, argumentsFor(launcher, mounts, detach), {
     cwd: '/',
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -86,15 +94,14 @@ export function startGuardian(
  */
 export function startWindowGuardian(
   launcher: Launcher,
-  mountpoint: string,
-  device: string,
+  mounts: readonly GuardedMount[],
   detach: readonly string[],
 ): { pid: number; dismiss(): void } {
   const [near, far] = socketpair();
   try {
     const pid = spawnProcess({
       path: launcher.setpriv,
-      argv: [launcher.setpriv, ...argumentsFor(launcher, mountpoint, device, detach)],
+      argv: [launcher.setpriv, ...argumentsFor(launcher, mounts, detach)],
       environment: [...rawEnvironment().filter((line) => !line.startsWith('PATH=')), `PATH=${SYSTEM_PATH}`],
       cwd: '/',
       descriptors: [],
@@ -120,7 +127,7 @@ export function startWindowGuardian(
 
 export interface Guardian {
   pid: number;
-  /** Byte string. */
+  /** Byte string: the first of the window's. */
   mountpoint: string;
 }
 
@@ -129,7 +136,7 @@ export function guardianOf(server: number): Guardian | undefined {
   for (const pid of childrenOf(server)) {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
     const at = words.indexOf(NAME);
-    const escaped = words[at + 2];
+    const escaped = words[at + 1]?.split(' ')[0]?.replace(/^[^,]*,/, '');
     if (at < 0 || escaped === undefined) continue;
     const mountpoint = escaped.replace(/\\0([0-7]{3})/g, (_, digits: string) =>
       String.fromCharCode(Number.parseInt(digits, 8)),

@@ -8,6 +8,7 @@ import { displayName } from '../sys/bytes.ts';
 import { listWindows, request } from './control.ts';
 import { Failure } from './failure.ts';
 import { explainNamespaceFailure, namespaceKind } from './namespace.ts';
+import { planRoots } from './roots.ts';
 import { say } from './say.ts';
 import { serveMount } from './serve-mount.ts';
 import type { WindowSettings } from './settings.ts';
@@ -42,9 +43,10 @@ export async function mountWindow(settings: WindowSettings, options: MountOption
       'forget mount --driver fuse-native needs root; "forget exec --driver fuse-native -- COMMAND" does not',
     );
   }
-  const inPlace = options.mountpoint === settings.workspace;
-  const lines = inPlace ? refuseUsed(settings.workspace, { force: options.force }) : [];
-  say(lines);
+  const { roots } = planRoots(settings, options.mountpoint, []);
+  for (const { directory, mountpoint } of roots) {
+    if (mountpoint === directory) say(refuseUsed(directory, { force: options.force }));
+  }
   if (options.foreground) {
     return serveMount(settings, options.mountpoint, (id, notices) => {
       say(notices);

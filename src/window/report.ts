@@ -13,6 +13,8 @@ export interface WindowReport {
   kind: 'exec' | 'mount';
   /** Names are made readable: bytes that are not UTF-8 and control characters are escaped. */
   workspace: string;
+  /** Where the window was mounted: the workspace, or what holds it, and the other directories that it covered. */
+  roots: string[];
   command?: string[];
   exit?: { code: number | null; signal: number | null };
   /** ISO 8601. */

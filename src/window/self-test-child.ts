@@ -1,24 +1,24 @@
 /** The self-test of `forget mount`, which starts no command that could make it. */
 import { spawn } from 'node:child_process';
 import { Failure } from './failure.ts';
-import { CANARY_SCRIPT, type Outcome } from './gate.ts';
+import { canariesScript, type Outcome, outcomesIn } from './gate.ts';
 
-/** `$1` from octal escapes. A command substitution takes newlines from the end, but the path ends in a name of ours. */
-const UNESCAPE = 'path=$(printf %b "$1") && set -- "$path" "$2" || exit';
+/** `$2` from octal escapes. A command substitution takes newlines from the end, but the path ends in a name of ours. */
+const UNESCAPE = 'path=$(printf %b "$2") && set -- "$1" "$path" || exit';
 
 const ANSWER_WITHIN_MS = 30_000;
 
 /**
  * Runs the test in a shell, which has no descriptor of the device. `path` is the canary's in the view, a byte string,
- * absolute. Throws a Failure when there is no answer in time.
+ * absolute. Undefined where the shell ended before it was through; throws a Failure when there is no answer in time.
  */
-export function testInChild(path: string, token: string): Promise<Outcome> {
+export function testInChild(path: string, token: string): Promise<Outcome | undefined> {
   // Node's own arguments are text; the shell makes bytes of it.
   const escaped = path.replace(
     /[^A-Za-z0-9/._-]/g,
     (c) => `\\0${c.charCodeAt(0).toString(8).padStart(3, '0')}`,
   );
-  const child = spawn('/bin/sh', ['-c', `${UNESCAPE}\n${CANARY_SCRIPT}`, 'forget', escaped, token], {
+  const child = spawn('/bin/sh', ['-c', `${UNESCAPE}\n${canariesScript(2, 1)}`, 'forget', token, escaped], {
     cwd: '/',
     env: {},
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -40,8 +40,7 @@ export function testInChild(path: string, token: string): Promise<Outcome> {
     });
     child.once('close', () => {
       clearTimeout(timer);
-      const outcome = (['held', 'refused', 'lost'] as const).find((word) => said === `${word}\n`);
-      resolve(outcome ?? 'ended');
+      resolve(outcomesIn(said, 1)?.[0]);
     });
   });
 }

@@ -52,10 +52,10 @@ function mayBeRefused(lower: number): boolean {
 }
 
 /** `lower` is a descriptor of the real directory. Throws a Failure when the window does not hold. */
-export function judge(outcome: Outcome, leaked: boolean, readonly: boolean, lower: number): void {
+export function judge(outcome: Outcome | undefined, leaked: boolean, readonly: boolean, lower: number): void {
   const fail = (why: string) => new Failure(`the self-test failed: ${why}; nothing was started`);
   if (leaked) throw fail('a protected write reached the real workspace');
-  if (outcome === 'ended') throw fail('the shell that does it ended before it was through');
+  if (outcome === undefined) throw fail('the shell that does it ended before it was through');
   if (readonly) {
     if (outcome !== 'refused') throw fail('a read-only window took a write');
   } else if (outcome === 'refused' && !mayBeRefused(lower)) throw fail('the canary could not be written');

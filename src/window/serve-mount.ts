@@ -5,13 +5,13 @@ import { account, writeReport } from './account.ts';
 import { findLauncher } from './command.ts';
 import { serveControl } from './control.ts';
 import { Failure } from './failure.ts';
-import { startGuardian } from './guardian.ts';
+import type { Outcome } from './gate.ts';
+import { type GuardedMount, startGuardian } from './guardian.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
-import { judge, leakedTo } from './self-test.ts';
 import { testInChild } from './self-test-child.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
@@ -35,27 +35,31 @@ export async function serveMount(
   const id = newId();
   const mounter = await mounterHere();
   const launcher = findLauncher();
-  refuseOwnPrograms(mountpoint, Object.values(launcher));
   const window = new Window(settings, mountpoint, mounter);
   let guardian: { dismiss(): void } | undefined;
-  let device: string | undefined;
+  const mounts: GuardedMount[] = [];
   const close = async () => {
     // First: nobody who unmounts has to wait for an answer.
-    window.server?.finish();
-    // Where it was taken away by hand, what shows there now is not this window's to unmount.
-    const shown = forgetDeviceAt(mountpoint);
-    if (shown !== undefined && shown === (device ?? shown)) await mounter.detach(mountpoint);
+    window.end();
+    for (const [i, place] of window.mountpoints.entries()) {
+      // Where it was taken away by hand, what shows there now is not this window's to unmount.
+      const shown = forgetDeviceAt(place);
+      if (shown !== undefined && shown === (mounts[i]?.device ?? shown)) await mounter.detach(place);
+    }
   };
   const onSignal = () => void close();
   try {
+    for (const place of window.mountpoints) refuseOwnPrograms(place, Object.values(launcher));
     await window.mount();
-    device = forgetDeviceAt(mountpoint);
-    if (device === undefined) throw new Failure(`the mount at ${displayName(mountpoint)} is gone already`);
-    guardian = startGuardian(launcher, mountpoint, device, mounter.detachCommand);
-    const { name, token } = window.canary;
-    const outcome = await testInChild(`${mountpoint}/${name}`, token);
-    judge(outcome, leakedTo(window.lower, name), settings.readonly, window.lower);
-    window.server.tested(name);
+    for (const place of window.mountpoints) {
+      const device = forgetDeviceAt(place);
+      if (device === undefined) throw new Failure(`the mount at ${displayName(place)} is gone already`);
+      mounts.push({ mountpoint: place, device });
+    }
+    guardian = startGuardian(launcher, mounts, mounter.detachCommand);
+    const outcomes: (Outcome | undefined)[] = [];
+    for (const path of window.canaryPaths) outcomes.push(await testInChild(path, window.canary.token));
+    window.tested(outcomes);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};
     const closed = new Promise<string[]>((resolve) => {
@@ -64,16 +68,16 @@ export async function serveMount(
     const asked = new Set<Promise<unknown>>();
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
       if (force) await close();
-      else if (await mounter.unmount(mountpoint)) {
-        // The connection goes on for as long as another mount namespace, made meanwhile, has a copy of the mount.
-        window.server.finish();
-      } else {
-        throw new Failure(
-          `${displayName(mountpoint)} is in use: end the programs that work in it, or say --force`,
-        );
+      else {
+        for (const place of window.mountpoints) {
+          if (forgetDeviceAt(place) === undefined || (await mounter.unmount(place))) continue;
+          throw new Failure(
+            `${displayName(place)} is in use: end the programs that work in it, or say --force`,
+          );
+        }
       }
       // Another mount namespace may have a copy of the mount (unshare, a container), which keeps the connection up.
-      window.server.finish();
+      window.end();
       return { lines: await closed };
     };
     const control = await serveControl({
@@ -97,10 +101,9 @@ export async function serveMount(
       },
     });
     for (const signal of CLOSING) process.on(signal, onSignal);
-    const tracked = window.trackedNotice();
-    const notices = [...mounter.notices(), ...(tracked ? [tracked] : [])];
+    const notices = [...mounter.notices(), ...window.notices()];
     ready(id, settings.quiet ? [] : notices);
-    await window.server.ended;
+    await window.ended;
     const report = account(window, settings, started, { kind: 'mount' });
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;

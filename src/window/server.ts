@@ -112,6 +112,16 @@ export class Server {
     this.engine.start();
   }
 
+  /** Other devices that are served by this thread. */
+  besides(devices: readonly number[]): void {
+    if (this.engine instanceof Engine) this.engine.besides(devices);
+  }
+
+  /** Whether a lower directory, by its path relative to the root, was made in this window. */
+  madeDirectory(path: string): boolean {
+    return this.overlay.madeDirectory(path);
+  }
+
   state(): WindowState {
     const { ledger, upper, table, descriptors } = this.overlay;
     return {

@@ -6,10 +6,12 @@
  * A workspace's configuration may protect more. What would weaken the window there is left out, and said: the
  * window is then stricter than its author asked for, never laxer than the person who runs it did.
  */
-import { totalmem } from 'node:os';
+import { homedir, totalmem } from 'node:os';
 import { posix } from 'node:path';
 import type { RuleLine } from '../overlay/rules.ts';
-import { configFilesIn, type LoadedConfig, loadConfigs } from './config.ts';
+import { bytesOf } from '../sys/bytes.ts';
+import { type Config, configFilesOf, type LoadedConfig, loadConfigs } from './config.ts';
+import type { Cover } from './cover.ts';
 import { Failure } from './failure.ts';
 import { absolutePath, resolveWorkspace } from './workspace.ts';
 
@@ -20,6 +22,8 @@ export interface WindowSettings {
   /** Byte string: absolute real path. */
   workspace: string;
   rules: RuleLine[];
+  /** Besides the workspace. */
+  covers: Cover[];
   ignoreCase: boolean;
   /** Bytes. */
   upperSize: number;
@@ -31,7 +35,7 @@ export interface WindowSettings {
   report: string | undefined;
   quiet: boolean;
   verbose: boolean;
-  /** Byte strings relative to the workspace: configuration files, read-only inside the window. */
+  /** Byte strings, absolute: configuration files, read-only inside the window. */
   configFiles: string[];
 }
 
@@ -40,6 +44,8 @@ export interface SettingsOptions {
   workspace?: string | undefined;
   /** In command-line order, patterns as ordinary text. */
   rules: readonly RuleLine[];
+  /** Directories to cover wholly. */
+  roots?: readonly string[] | undefined;
   /** False leaves out the default rules. */
   defaults?: boolean | undefined;
   /** A file to read in place of all configuration, or false for none. */
@@ -81,6 +87,10 @@ export async function buildSettings(options: SettingsOptions, cwd: string): Prom
     settings: {
       workspace,
       rules,
+      covers: [
+        ...(personal.roots ?? []).map((root) => coverOf(root, configs.personal!.name)),
+        ...(options.roots ?? []).map((directory) => wholeCover(absolutePath(directory, cwd), '--root')),
+      ],
       ignoreCase,
       upperSize:
         options.upperSize ?? personal.upperSize ?? Math.min(defaultUpperSize, Math.floor(memory() / 4)),
@@ -91,7 +101,7 @@ export async function buildSettings(options: SettingsOptions, cwd: string): Prom
       report: options.report === undefined ? undefined : absolutePath(options.report, cwd),
       quiet: options.quiet ?? personal.quiet ?? false,
       verbose: options.verbose ?? false,
-      configFiles: configFilesIn(workspace, configs),
+      configFiles: configFilesOf(workspace, configs),
     },
     notices: configs.workspace ? weakenings(configs.workspace) : [],
   };
@@ -108,6 +118,19 @@ function rulesOf({ config, name }: LoadedConfig): RuleLine[] {
     ...(config.protect ?? []).map((pattern) => ruleLine(pattern, false, name)),
     ...(config.exempt ?? []).map((pattern) => ruleLine(pattern, true, name)),
   ];
+}
+
+function wholeCover(directory: string, source: string): Cover {
+  return { directory, rules: [{ pattern: '/**', exempt: false, source }], source };
+}
+
+function coverOf({ directory, protect, exempt }: NonNullable<Config['roots']>[number], name: string): Cover {
+  const path = bytesOf(directory.replace(/^~(?=\/|$)/, homedir()));
+  const rules = [
+    ...(protect ?? ['/**']).map((pattern) => ruleLine(pattern, false, name)),
+    ...(exempt ?? []).map((pattern) => ruleLine(pattern, true, name)),
+  ];
+  return { directory: path, rules, source: name };
 }
 
 /** As in a .gitignore, `!` before a pattern exempts what it matches; `\!` begins a name. */
@@ -142,6 +165,7 @@ function weakenings({ config, name }: LoadedConfig): string[] {
   if (config.ignoreCase) ignored.push('ignoreCase: true');
   if (config.upperSize !== undefined) ignored.push(`upperSize: ${config.upperSize}`);
   if (config.quiet) ignored.push('quiet: true');
+  if (config.roots?.length) ignored.push('roots');
   return ignored.map(
     (what) =>
       `${name}: ignored ${what}: a workspace's configuration may only protect more; use an option, or your own configuration`,

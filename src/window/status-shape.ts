@@ -7,6 +7,7 @@ const example: Required<WindowStatus> = {
   pid: 0,
   workspace: '',
   mountpoint: '',
+  roots: [''],
   since: '',
   command: [''],
   caught: { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 },

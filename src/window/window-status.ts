@@ -1,4 +1,5 @@
 /** What a window says of itself while it is open. */
+import { displayName } from '../sys/bytes.ts';
 import type { WindowStatus } from './control.ts';
 import type { Window } from './window.ts';
 
@@ -7,10 +8,11 @@ export function statusOf(
   window: Window,
   workspace: string,
 ): Omit<WindowStatus, 'id' | 'kind' | 'mountpoint' | 'namespace'> {
-  const state = window.server.state();
+  const state = window.state();
   return {
     pid: process.pid,
     workspace,
+    roots: window.mountpoints.map(displayName),
     since: window.opened.toISOString(),
     caught: state.caught,
     upper: state.upper,

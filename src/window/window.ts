@@ -1,114 +1,214 @@
 /**
- * A window over one workspace: the pieces that `exec` and `mount` both put together. State: the descriptors of the
- * lower and of the device, the server, and when it was opened.
+ * A window: the pieces that `exec` and `mount` both put together. State: for each root the descriptors of its lower and
+ * its device and the server; the upper that all share; when it was opened.
  */
 import { mountFlagsOf } from '../fuse/mount.ts';
-import { compileRules, type Rules } from '../overlay/rules.ts';
+import { Identity } from '../overlay/identity.ts';
 import { Upper, type UpperFs } from '../overlay/upper.ts';
 import { cstring, displayName } from '../sys/bytes.ts';
-import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
+import { AT_REMOVEDIR, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
 import { SysError } from '../sys/errno.ts';
-import { close, errno, open } from '../sys/libc.ts';
+import { close, errno, open, unlinkat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
-import { linkedRules } from './linked-rules.ts';
+import { Failure } from './failure.ts';
+import type { Outcome } from './gate.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
-import { type Canary, newCanary } from './self-test.ts';
-import { Server } from './server.ts';
+import { planRoots, type Root } from './roots.ts';
+import { type Canary, judge, leakedTo, newCanary } from './self-test.ts';
+import { Server, type WindowState } from './server.ts';
 import type { WindowSettings } from './settings.ts';
+import { shownFrom } from './shown-path.ts';
+import { joinStates } from './state.ts';
 import { protectedTracked } from './tracked.ts';
 
 const MOST_TRACKED = 5;
 
+interface OpenRoot {
+  plan: Root;
+  /** An O_PATH descriptor of the real directory. */
+  lower: number;
+  mode: number;
+  /** What is mounted there, for the server to take over. */
+  device: number;
+  server: Server | undefined;
+}
+
 export class Window {
   readonly opened = new Date();
   readonly canary: Canary;
-  readonly lower: number;
-  /** From `mount` on. */
-  server!: Server;
-  private readonly settings: WindowSettings;
-  private readonly rules: Rules;
   readonly tracked: { paths: string[]; more: number };
-  private readonly mountpoint: string;
+  /** Byte strings; the first is where the workspace is mounted, or the directory that holds it. */
+  readonly mountpoints: readonly string[];
+  private readonly settings: WindowSettings;
+  private readonly covering: readonly string[];
   private readonly mounter: Mounter;
-  private readonly upper: UpperFs | Promise<UpperFs>;
-  private device = -1;
-  private readonly rootMode: number;
+  private readonly roots: OpenRoot[] = [];
+  private readonly upperFs: UpperFs | Promise<UpperFs>;
+  private upper: Upper | undefined;
 
-  /** Makes everything but the mount. Throws SysError, RuleError or Failure, with nothing left behind. */
+  /** Makes everything but the mounts. Throws SysError, RuleError or Failure, with nothing left behind. */
   constructor(settings: WindowSettings, mountpoint: string, mounter: Mounter = bySystemCall) {
     this.settings = settings;
     this.mounter = mounter;
-    this.mountpoint = mountpoint;
     this.canary = newCanary();
-    const rules = [...settings.rules, ...linkedRules(settings), this.canary.rule];
-    this.rules = compileRules(rules, { ignoreCase: settings.ignoreCase });
-    this.lower = open(cstring(settings.workspace), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (this.lower < 0) throw new SysError(errno(), `opening ${displayName(settings.workspace)}`);
-    const st = new Stat();
-    const error = st.of(this.lower);
+    const { roots, workspaceRules, notices } = planRoots(settings, mountpoint, [this.canary.rule]);
+    if (roots.length > 1 && settings.driver === 'fuse-native') {
+      throw new Failure(
+        '--driver fuse-native serves one directory only: say --agent none, or use the other driver',
+      );
+    }
+    this.covering = notices;
+    this.mountpoints = roots.map((root) => root.mountpoint);
     try {
-      if (error) throw new SysError(error, `reading ${displayName(settings.workspace)}`);
-      this.upper = mounter.makeUpper(settings.upperSize);
+      for (const plan of roots) this.roots.push(openRoot(plan));
+      this.upperFs = mounter.makeUpper(settings.upperSize);
     } catch (failure) {
-      close(this.lower);
+      for (const { lower } of this.roots) close(lower);
       throw failure;
     }
-    this.rootMode = st.mode;
     // A failure before `mount` waits for it is told there.
-    if (this.upper instanceof Promise) this.upper.catch(() => {});
-    this.tracked = protectedTracked(settings.workspace, this.rules, MOST_TRACKED);
+    if (this.upperFs instanceof Promise) this.upperFs.catch(() => {});
+    this.tracked = protectedTracked(settings.workspace, workspaceRules, MOST_TRACKED);
   }
 
   /** Mounts, and serves from then on. */
   async mount(): Promise<void> {
-    const upper = new Upper(await this.upper);
-    const options = {
-      rootPath: this.mountpoint,
-      lower: this.lower,
-      upper,
-      rules: this.rules,
-      hide: this.settings.hide,
-      readonly: this.settings.readonly,
-      fixed: new Set(this.settings.configFiles),
-    };
-    const unreported = [this.canary.name];
-    if (this.settings.driver === 'fuse-native') {
-      const { NativeDriver } = await import('../fuse/native/driver.ts');
-      const flags = mountFlagsOf(this.lower);
-      this.server = new Server(
-        (handler, events) => new NativeDriver(handler, events, this.mountpoint, flags),
-        options,
-        unreported,
-      );
-    } else {
-      this.device = this.mounter.mount(this.mountpoint, this.lower, this.rootMode);
-      this.server = new Server(this.device, options, unreported);
+    const upper = new Upper(await this.upperFs);
+    this.upper = upper;
+    const identity = new Identity();
+    const { workspace, hide, readonly, driver } = this.settings;
+    for (const root of this.roots) {
+      const { directory, mountpoint, rules, fixed, reached } = root.plan;
+      const options = {
+        rootPath: mountpoint,
+        lower: root.lower,
+        upper,
+        rules,
+        hide,
+        readonly,
+        fixed: new Set(fixed),
+        identity,
+        reached,
+        shown: shownFrom(directory, workspace),
+      };
+      const unreported = [this.canary.name];
+      if (driver === 'fuse-native') {
+        const { NativeDriver } = await import('../fuse/native/driver.ts');
+        const flags = mountFlagsOf(root.lower);
+        root.server = new Server(
+          (handler, events) => new NativeDriver(handler, events, mountpoint, flags),
+          options,
+          unreported,
+        );
+      } else {
+        root.device = this.mounter.mount(mountpoint, root.lower, root.mode);
+        root.server = new Server(root.device, options, unreported);
+      }
     }
-    this.server.start();
+    for (const { server } of this.roots) {
+      server!.besides(this.roots.filter((other) => other.server !== server).map(({ device }) => device));
+      server!.start();
+    }
   }
 
-  /** Serves no more. The mount, if it still stands, is dead after this. */
+  get servers(): Server[] {
+    return this.roots.map(({ server }) => server).filter((server) => server !== undefined);
+  }
+
+  /** Settles when a root is not served any more, for whatever reason. */
+  get ended(): Promise<void> {
+    return Promise.race(this.servers.map((server) => server.ended));
+  }
+
+  /** What went wrong in forget itself. */
+  get defects(): string[] {
+    return this.servers.flatMap((server) => server.defects);
+  }
+
+  /** Each root's canary, in its view. */
+  get canaryPaths(): string[] {
+    return this.mountpoints.map((mountpoint) => `${mountpoint}/${this.canary.name}`);
+  }
+
+  /** `outcomes` are those of the canaries, undefined where there are none. Throws a Failure when a root does not hold. */
+  tested(outcomes: readonly (Outcome | undefined)[] | undefined): void {
+    const { name } = this.canary;
+    this.roots.forEach(({ lower }, i) => {
+      judge(outcomes?.[i], leakedTo(lower, name), this.settings.readonly, lower);
+    });
+    for (const { server } of this.roots) server!.tested(name);
+  }
+
+  state(): WindowState {
+    return joinStates(this.servers.map((server) => server.state()));
+  }
+
+  /** Serves no more: whoever is inside gets errors from then on. Returns the last state. */
+  finish(): WindowState {
+    const state = joinStates(this.servers.map((server) => server.finish()));
+    this.removeEmptyHomes();
+    return state;
+  }
+
+  /** Takes the mounts away, also where they are in use. */
+  async detach(): Promise<void> {
+    for (const mountpoint of this.mountpoints) await this.mounter.detach(mountpoint);
+  }
+
+  /** Serves no more. The mounts, if they still stand, are dead after this. */
   end(): void {
-    if (this.server) this.server.finish();
-    else if (this.device >= 0) close(this.device);
+    for (const { server, device } of this.roots) {
+      if (server) server.finish();
+      else if (device >= 0) close(device);
+    }
   }
 
   /** After `end`: gives back every descriptor. For a process that goes on. */
   async release(): Promise<void> {
-    if (this.server) await this.server.release();
+    await Promise.all(this.servers.map((server) => server.release()));
+    if (this.upper) this.upper.close();
     else
-      await Promise.resolve(this.upper).then(
+      await Promise.resolve(this.upperFs).then(
         ({ fd }) => close(fd),
         () => {},
       );
-    close(this.lower);
+    for (const { lower } of this.roots) close(lower);
   }
 
-  /** The line for the person at open when rules match what git tracks. */
-  trackedNotice(): string | undefined {
+  /** Lines for the person at open: what else is covered, and what git tracks that the rules match. */
+  notices(): string[] {
     const { paths, more } = this.tracked;
-    if (paths.length === 0) return undefined;
+    if (paths.length === 0) return [...this.covering];
     const shown = paths.map(displayName).join(', ') + (more > 0 ? ` and ${more} more` : '');
-    return `forget: tracked by git and protected, so changes to it will be gone: ${shown}; --exempt '${displayName(paths[0]!)}' makes it real`;
+    return [
+      ...this.covering,
+      `forget: tracked by git and protected, so changes to it will be gone: ${shown}; --exempt '${displayName(paths[0]!)}' makes it real`,
+    ];
   }
+
+  /**
+   * A directory that was covered before it existed, and that the window made and left empty, was made for protected
+   * files alone.
+   */
+  private removeEmptyHomes(): void {
+    for (const { plan, lower, server } of this.roots) {
+      for (const path of [...plan.missing].reverse()) {
+        if (server?.madeDirectory(path)) unlinkat(lower, cstring(path), AT_REMOVEDIR);
+      }
+    }
+  }
+}
+
+/** Throws SysError. */
+function openRoot(plan: Root): OpenRoot {
+  const name = displayName(plan.directory);
+  const lower = open(cstring(plan.directory), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (lower < 0) throw new SysError(errno(), `opening ${name}`);
+  const st = new Stat();
+  const error = st.of(lower);
+  if (error) {
+    close(lower);
+    throw new SysError(error, `reading ${name}`);
+  }
+  return { plan, lower, mode: st.mode, device: -1, server: undefined };
 }

@@ -81,15 +81,18 @@ for (const [file, text] of [
         'deep/x.log',
         'memory/a',
       ]);
-      assert.ok(built.settings.configFiles.includes(file));
+      assert.ok(built.settings.configFiles.includes(`${built.settings.workspace}/${file}`));
     },
   );
 }
 
+const filesIn = (workspace: string) =>
+  ['.forgetrc', 'forget.config.json'].map((name) => `${workspace}/${name}`);
+
 test('a package.json without rules stays writable inside, and costs no schema', limit, async () => {
   write('ws/package.json', { name: 'x', dependencies: { forget: '1' } });
   const { settings } = await build();
-  assert.deepEqual(settings.configFiles, ['.forgetrc', 'forget.config.json']);
+  assert.deepEqual(settings.configFiles, filesIn(settings.workspace));
 });
 
 test('without a configuration file neither zod nor yaml is loaded', limit, () => {
@@ -191,7 +194,7 @@ test(
       protectedAmong(built, ['notes/a', 'top/a', 'd/any.txt', 'd/x.md', 'both/a', 'sub/notes/a', 'code.ts']),
       ['notes/a', 'd/any.txt', 'd/x.md', 'both/a'],
     );
-    assert.deepEqual(built.settings.configFiles, ['.forgetrc', 'forget.config.json']);
+    assert.deepEqual(built.settings.configFiles, filesIn(built.settings.workspace));
 
     write('ws/sub/.forgetrc', { protect: ['/own/'] });
     assert.deepEqual(
@@ -271,5 +274,5 @@ test('two configurations side by side are refused, both named', limit, async () 
 test("the person's own configuration is read-only inside when the workspace holds it", limit, async () => {
   write('xdg/forget/config.json', { protect: ['a'] });
   const { settings } = await build({ workspace: top });
-  assert.ok(settings.configFiles.includes('xdg/forget/config.json'));
+  assert.ok(settings.configFiles.includes(`${settings.workspace}/xdg/forget/config.json`));
 });

@@ -29,6 +29,7 @@ function statusOf(id: string): WindowStatus {
     kind: 'exec',
     pid: process.pid,
     workspace: '/ws',
+    roots: [],
     mountpoint: '/ws',
     since: '2026-01-02T03:04:05.000Z',
     command: ['sh', '-c', 'é'],

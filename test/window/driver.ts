@@ -42,13 +42,13 @@ async function main(): Promise<never> {
   if (option('private') !== undefined || unserved) privateMountNamespace();
   if (unserved) mountDevice(openDevice(), unserved, 0, statSync(unserved).mode);
   const drop = (option('drop') ?? 'nothing') as CommandSpec['drop'];
-  const canaries = unserved ?? fileURLToPath(new URL('../canaries', import.meta.url));
-  const path = option('canary') ?? `${canaries}/${process.pid}`;
-  const canary = { path, token: 'c0ffee' };
+  const beside = unserved ?? fileURLToPath(new URL('../canaries', import.meta.url));
+  const path = option('canary') ?? `${beside}/${process.pid}`;
+  const canaries = { paths: [path], token: 'c0ffee' };
   const start = async (): Promise<StartedCommand> => {
-    const started = startCommand({ argv, cwd, canary, env: { FORGET_TEST: 'yes' }, drop }, launcher);
+    const started = startCommand({ argv, cwd, canaries, env: { FORGET_TEST: 'yes' }, drop }, launcher);
     if (unserved) writeSync(1, 'spawned\n');
-    const outcome = await started.tested;
+    const [outcome = 'ended'] = (await started.tested) ?? [];
     if (option('canary') === undefined) rmSync(path, { force: true });
     if (option('hold') !== undefined) writeSync(1, `${outcome}\n`);
     else if (outcome === 'held') started.go();

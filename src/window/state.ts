@@ -1,0 +1,28 @@
+/** The state of a window from that of its roots. */
+import type { WindowState } from './server.ts';
+
+/** They share one upper. */
+export function joinStates(states: readonly WindowState[]): WindowState {
+  const [first, ...others] = states;
+  return others.reduce(joinTwo, first!);
+}
+
+function joinTwo(a: WindowState, b: WindowState): WindowState {
+  return {
+    caught: addCounts(a.caught, b.caught),
+    paths: [...a.paths, ...b.paths],
+    moved: [...a.moved, ...b.moved],
+    errors: [...a.errors, ...b.errors],
+    upper: a.upper,
+    requests: addCounts(a.requests, b.requests),
+    notifications: a.notifications + b.notifications,
+    nodes: a.nodes + b.nodes,
+    descriptors: a.descriptors + b.descriptors,
+  };
+}
+
+function addCounts<T extends Record<keyof T, number>>(a: T, b: T): T {
+  const sum = { ...a } as Record<string, number>;
+  for (const [name, count] of Object.entries<number>(b)) sum[name] = (sum[name] ?? 0) + count;
+  return sum as T;
+}
