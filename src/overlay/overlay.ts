@@ -48,6 +48,8 @@ export interface OverlayOptions {
   identity: Identity;
   /** Absolute: what protected symlinks lead to outside the root, where another root of the window protects it. */
   reached?: ReadonlySet<string>;
+  /** The share of this process's descriptors that the overlay may have; 1 if not given. */
+  share?: number;
   /** A path of the root as people are to read it. */
   shown?: (path: string) => string;
 }
@@ -82,7 +84,7 @@ export class Overlay {
   readonly readonly: boolean;
   readonly fixed: ReadonlySet<string>;
   readonly table: NodeTable;
-  readonly descriptors = new Descriptors();
+  readonly descriptors: Descriptors;
   readonly ledger: Ledger;
   readonly identity: Identity;
   readonly reached: ReadonlySet<string>;
@@ -111,6 +113,7 @@ export class Overlay {
     this.readonly = options.readonly;
     this.fixed = options.fixed;
     this.identity = options.identity;
+    this.descriptors = new Descriptors(options.share);
     this.reached = options.reached ?? new Set();
     this.ledger = new Ledger(options.shown);
     this.lowerFd = options.lower;
