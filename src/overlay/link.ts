@@ -7,7 +7,7 @@ import { EEXIST, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM, ESTALE } from '../sys/err
 import { errno, linkat } from '../sys/libc.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { copyUp, ensureLowerDirectory } from './copy-up.ts';
-import { lowerShows, setOriginalAside } from './create.ts';
+import { coversProtected, lowerShows, setOriginalAside } from './create.ts';
 import { releaseHeld } from './held.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -36,7 +36,11 @@ export function link(
     const error = releaseHeld(o, node, 'it was linked to an unprotected name');
     if (error) return error;
   }
-  const sticks = node.inUpper || node.protected || place === 'upper' || (kid?.hidden ?? null) !== null;
+  const sticks =
+    node.inUpper ||
+    node.protected ||
+    place === 'upper' ||
+    (kid !== undefined && coversProtected(o, parent, name, kid));
   const error = sticks
     ? linkInUpper(o, node, parent, name, kid, caller)
     : linkInLower(o, node, parent, name, kid);

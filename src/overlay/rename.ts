@@ -22,7 +22,7 @@ import { Stat } from '../sys/stat.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { copyUp, ensureLowerDirectory, moveToLower } from './copy-up.ts';
 import { copyUpTree } from './copy-up-tree.ts';
-import { makeObject, setOriginalAside } from './create.ts';
+import { coversProtected, makeObject, setOriginalAside } from './create.ts';
 import { isEmptyInView } from './listing.ts';
 import { findChild, NAME_MAX } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -92,8 +92,12 @@ function renameFile(o: Overlay, source: Side, target: Side, flags: number, calle
     if (error) return error;
   }
   const whiteout = target.parent.kid(target.name);
-  const coversDirectory = whiteout instanceof Whiteout && whiteout.hidden !== null;
-  const sticks = node.inUpper || node.protected || source.protected || target.protected || coversDirectory;
+  const sticks =
+    node.inUpper ||
+    node.protected ||
+    source.protected ||
+    target.protected ||
+    (whiteout instanceof Whiteout && coversProtected(o, target.parent, target.name, whiteout));
   return sticks ? moveInView(o, source, target, flags, caller) : renameInLower(o, source, target, flags);
 }
 

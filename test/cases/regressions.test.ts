@@ -337,3 +337,39 @@ for directory in ['src/shared', 'memory/shared']:
     subprocess.run(['setfacl', '-d', '-m', 'g::rwx', directory], check=True)
     os.mkdir(f'{directory}/acl', 0o777); shown('acl')`),
 );
+
+for (const [how, make] of [
+  ['written', 'echo new >src/was'],
+  ['moved there', 'echo new >other; mv other src/was'],
+  ['linked there', 'echo new >other; ln other src/was'],
+]) {
+  inWindow(
+    `a file ${how} where a directory was whose files moved to protected names is real, and they are kept beside`,
+    {
+      shape: {
+        prepare: (path) => {
+          mkdirSync(join(path, 'src/was'));
+          writeFileSync(join(path, 'src/was/draft.md'), 'old\n');
+        },
+      },
+      script: `mv src/was/draft.md memory/; rmdir src/was; ${make}; cat src/was memory/draft.md; ls src | grep was`,
+      prints: 'new\nold\nwas\n',
+      lower: { 'src/was': 'new\n', 'src/was.before-forget-1/draft.md': 'old\n', 'memory/draft.md': null },
+    },
+  );
+}
+
+inWindow(
+  'a file where a directory was that holds protected files in the lower stays in the window, as they do',
+  {
+    shape: {
+      prepare: (path) => {
+        mkdirSync(join(path, 'src/was'));
+        writeFileSync(join(path, 'src/was/log.jsonl'), 'old\n');
+      },
+    },
+    script: 'rm -r src/was; echo new >src/was; cat src/was',
+    prints: 'new\n',
+    lower: { 'src/was/log.jsonl': 'old\n' },
+  },
+);
