@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { forgetExec } from '../harness/forget.ts';
@@ -338,6 +338,14 @@ for directory in ['src/shared', 'memory/shared']:
     os.mkdir(f'{directory}/acl', 0o777); shown('acl')`),
 );
 
+function directoryWith(workspace: string, directory: string, name: string): void {
+  const { uid, gid } = statSync(workspace);
+  const at = join(workspace, directory);
+  mkdirSync(at);
+  writeFileSync(join(at, name), 'old\n');
+  for (const path of [at, join(at, name)]) chownSync(path, uid, gid);
+}
+
 for (const [how, make] of [
   ['written', 'echo new >src/was'],
   ['moved there', 'echo new >other; mv other src/was'],
@@ -363,10 +371,7 @@ inWindow(
   'a file where a directory was that holds protected files in the lower stays in the window, as they do',
   {
     shape: {
-      prepare: (path) => {
-        mkdirSync(join(path, 'src/was'));
-        writeFileSync(join(path, 'src/was/log.jsonl'), 'old\n');
-      },
+      prepare: (path) => directoryWith(path, 'src/was', 'log.jsonl'),
     },
     script: 'rm -r src/was; echo new >src/was; cat src/was',
     prints: 'new\n',
