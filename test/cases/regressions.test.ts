@@ -355,10 +355,7 @@ for (const [how, make] of [
     `a file ${how} where a directory was whose files moved to protected names is real, and they are kept beside`,
     {
       shape: {
-        prepare: (path) => {
-          mkdirSync(join(path, 'src/was'));
-          writeFileSync(join(path, 'src/was/draft.md'), 'old\n');
-        },
+        prepare: (path) => directoryWith(path, 'src/was', 'draft.md'),
       },
       script: `mv src/was/draft.md memory/; rmdir src/was; ${make}; cat src/was memory/draft.md; ls src | grep was`,
       prints: 'new\nold\nwas\n',
