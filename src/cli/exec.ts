@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Failure } from '../window/failure.ts';
+import type { SettingsOptions } from '../window/settings.ts';
 import type { Context } from './main.ts';
 import { say } from './output.ts';
 import { addWindowOptions, configurationHelp } from './window-options.ts';
@@ -29,20 +30,29 @@ export function addExec(program: Command, context: Context): void {
     .description('Run a command in a window of its own, which closes when the command ends.')
     .usage('[options] [--] command...')
     .argument('[command...]', 'the command and its arguments')
-    .option('-w, --workspace <dir>', 'the directory to cover (default: the current directory)')
-    .option('--keep-caps', "as root, leave the command all of root's capabilities")
     .passThroughOptions()
     .addHelpText('after', after);
-  const options = addWindowOptions(command);
+  const options = addExecOptions(command);
   command.action(async (argv: string[]) => {
     if (argv.length === 0)
       throw new Failure('no command given; write it after the options: forget exec -- COMMAND');
     const { buildSettings } = await import('../window/settings.ts');
     const cwd = context.cwd();
-    const { workspace, keepCaps } = command.opts<ExecOptions>();
-    const { settings, notices } = await buildSettings({ ...options(), workspace, keepCaps }, cwd);
+    const { settings, notices } = await buildSettings(options(), cwd);
     notices.forEach(say);
     const { execWindow } = await import('../window/exec.ts');
     context.end(await execWindow(settings, { argv, cwd }));
   });
+}
+
+/** The options of a window for one command: of `forget exec`, and of `forget shell`. As `addWindowOptions`. */
+export function addExecOptions(command: Command): () => SettingsOptions {
+  command
+    .option('-w, --workspace <dir>', 'the directory to cover (default: the current directory)')
+    .option('--keep-caps', "as root, leave the command all of root's capabilities");
+  const options = addWindowOptions(command);
+  return () => {
+    const { workspace, keepCaps } = command.opts<ExecOptions>();
+    return { ...options(), workspace, keepCaps };
+  };
 }

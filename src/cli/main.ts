@@ -13,6 +13,7 @@ import { addDoctor } from './doctor.ts';
 import { addExec } from './exec.ts';
 import { addMount } from './mount.ts';
 import { say } from './output.ts';
+import { addShell } from './shell.ts';
 import { addStatus } from './status.ts';
 import { addUnmount } from './unmount.ts';
 import { version } from './version.ts';
@@ -51,6 +52,7 @@ async function run(args: string[]): Promise<number> {
     `\nExit code: 0, or ${failed} when forget itself fails; "forget exec" gives the command's own.`,
   );
   addExec(program, context);
+  addShell(program, context);
   addMount(program, context);
   addUnmount(program, context);
   addStatus(program);

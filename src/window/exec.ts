@@ -26,6 +26,8 @@ export interface Command {
   /** Byte strings. */
   argv: string[];
   cwd: string;
+  /** Variables on top of the environment that forget was started with. */
+  env?: Record<string, string>;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
         argv: command.argv,
         cwd: command.cwd,
         canaries: { paths: window.canaryPaths, token: window.canary.token },
-        env: { FORGET_WINDOW: id },
+        env: { ...command.env, FORGET_WINDOW: id },
         drop: settings.keepCaps ? 'nothing' : kind.drop,
       },
       launcher,
