@@ -13,6 +13,7 @@ import { addDoctor } from './doctor.ts';
 import { addExec } from './exec.ts';
 import { addMount } from './mount.ts';
 import { say } from './output.ts';
+import { addReport } from './report.ts';
 import { addShell } from './shell.ts';
 import { addStatus } from './status.ts';
 import { addUnmount } from './unmount.ts';
@@ -57,6 +58,7 @@ async function run(args: string[]): Promise<number> {
   addUnmount(program, context);
   addStatus(program);
   addDoctor(program, context);
+  addReport(program);
   try {
     await program.parseAsync(args, { from: 'user' });
     return code;

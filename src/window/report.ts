@@ -80,7 +80,8 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
   return lines;
 }
 
-function describe(record: PathRecord): string {
+/** What happened to a path, in a few words; empty where nothing of note did. */
+export function describe(record: PathRecord): string {
   const parts: string[] = [];
   if (record.renamedFrom !== undefined) parts.push(`renamed from ${record.renamedFrom}`);
   if (record.created && record.deleted) parts.push('created and deleted');
@@ -103,6 +104,6 @@ function limitHint(error: string, report: WindowReport): string {
     : '';
 }
 
-function plural(count: number, noun: string): string {
+export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
