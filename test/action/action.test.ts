@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { withWorkspace } from '../cases/window.ts';
 import { protectedDifferences } from '../harness/forget.ts';
 import { Machine } from '../harness/machine.ts';
-import { checkout, type User, users } from '../harness/users.ts';
+import { npmEnvironment } from '../harness/npm.ts';
+import { checkout, temporaryDirectory, type User, users } from '../harness/users.ts';
 import { markedProcesses } from '../harness/watchdog.ts';
 import { installedAction, readAction, runAction } from './runner.ts';
 
@@ -110,6 +112,24 @@ withWorkspace('where forget itself fails, the log and the summary say so', async
   assert.equal(result.outputs.report, '');
 });
 
+withWorkspace(
+  'what fail-on and agent are given goes to forget, and its exit code 3 becomes the step’s, with an error',
+  async (workspace) => {
+    const action = installedAction(workspace.user);
+    // In the place of bin/forget: says what `exec` was given, and ends as forget does where something was found.
+    renameSync(join(action, 'bin/forget'), join(action, 'bin/real'));
+    const stand = '[ "$1" = exec ] || exec "$(dirname "$0")/real" "$@"\nprintf "arg %s\\n" "$@"; exit 3';
+    writeFileSync(join(action, 'bin/forget'), `#!/bin/sh\n${stand}\n`, { mode: 0o755 });
+    const given = { run: 'true', agent: 'codex', 'fail-on': 'protected-write' };
+    const result = await runAction(workspace, given, { action });
+    assert.equal(result.code, 3, result.log);
+    assert.match(result.log, /^arg --agent=codex$/m);
+    assert.match(result.log, /^arg --fail-on=protected-write$/m);
+    assert.match(result.log, /^::error title=forget::protected-write: the report says/m);
+    assert.equal(result.outputs['exit-code'], '3');
+  },
+);
+
 /** What sudo would do, the step's own user may do on these machines. */
 const SUDO = '[ "$1" = -n ] && shift; exec "$@"';
 const NO_SUDO = 'echo "sudo: a password is required" >&2; exit 1';
@@ -176,6 +196,43 @@ const runners: Runner[] = [
 ];
 
 if (users.includes('root')) {
+  // Root alone, which has npm's cache.
+  withWorkspace(
+    'the action builds its own checkout once, and installs a package where a version is asked for',
+    async (workspace) => {
+      const env = npmEnvironment();
+      const action = temporaryDirectory('action', 'root');
+      const files = execFileSync('git', ['ls-files', '-z'], { cwd: checkout, encoding: 'utf8' });
+      for (const path of files
+        .split('\0')
+        .filter((file) => /^[^/]+$|^(bin|scripts|share|src)\//.test(file))) {
+        cpSync(join(checkout, path), join(action, path));
+      }
+      const again = { action, env: { ...env, NODE_ENV: 'production' }, timeout: 180_000 };
+      const built = await runAction(workspace, { run: 'echo x >memory/new' }, again);
+      assert.equal(built.code, 0, built.log);
+      assert.equal(built.outputs.created, '1');
+      assert.match(built.log, /added \d+ packages/);
+      const second = await runAction(workspace, { run: 'echo x >memory/new' }, again);
+      assert.equal(second.code, 0, second.log);
+      assert.doesNotMatch(second.log, /added \d+ packages/);
+
+      const packed = temporaryDirectory('packed', 'root');
+      const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', packed];
+      const [file] = execFileSync('npm', pack, { cwd: action, encoding: 'utf8' }).trim().split('\n');
+      const installed = await runAction(
+        workspace,
+        { run: 'echo x >memory/new', version: `file:${join(packed, file!)}` },
+        { action: installedAction('root'), env, timeout: 180_000 },
+      );
+      assert.equal(installed.code, 0, installed.log);
+      assert.match(installed.log, /added \d+ packages/);
+      assert.match(installed.summary, /^### forget: caught 1 protected path$/m);
+      assert.deepEqual(protectedDifferences(workspace), []);
+    },
+    { users: ['root'], timeout: 400_000 },
+  );
+
   for (const { title, prepare, programs, environment, works, says } of runners) {
     withWorkspace(
       title,
