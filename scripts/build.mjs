@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 
 const root = new URL('..', import.meta.url).pathname;
 /** Files of their own, loaded late. */
-const apart = ['cli/main', 'window/config-schema', 'window/config-yaml'];
+const apart = ['cli/main', 'cli/completion-script', 'window/config-schema', 'window/config-yaml'];
 
 rmSync(`${root}dist`, { recursive: true, force: true });
 await build({

@@ -9,6 +9,7 @@ import { currentDirectory, rawArguments } from '../sys/argv.ts';
 import { displayName } from '../sys/bytes.ts';
 import { SysError } from '../sys/errno.ts';
 import { Failure } from '../window/failure.ts';
+import { addCompletion } from './completion.ts';
 import { addDoctor } from './doctor.ts';
 import { addExec } from './exec.ts';
 import { addMount } from './mount.ts';
@@ -59,6 +60,7 @@ async function run(args: string[]): Promise<number> {
   addStatus(program);
   addDoctor(program, context);
   addReport(program);
+  addCompletion(program);
   try {
     await program.parseAsync(args, { from: 'user' });
     return code;
