@@ -11,7 +11,7 @@ import termios
 import time
 
 CONTROL = re.compile(rb"\x1b\[[0-9;?<>=]*[A-Za-z]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[=>()][B0]?|[\r\x07\x0e\x0f]|.\x08")
-QUIET_S = 0.35
+QUIET_S = 0.2
 
 lines = sys.stdin.buffer.read().split(b"\n")
 pid, terminal = pty.fork()
@@ -20,34 +20,37 @@ if pid == 0:
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 200, 160, 0, 0))
 
 
-def shown(at_least_s, until=None):
-    """What comes until nothing more does, or until it ends with the prompt."""
+def shown(seconds, enough):
+    """What comes until `enough` says so of it and nothing more comes, or until the time is over."""
     text, begun = b"", time.monotonic()
-    while True:
+    while time.monotonic() - begun < seconds:
         ready, _, _ = select.select([terminal], [], [], QUIET_S)
         if ready:
             try:
-                got = os.read(terminal, 65536)
+                text += os.read(terminal, 65536)
             except OSError:
-                return text
-            text += got
-        elif time.monotonic() - begun > at_least_s or (until and CONTROL.sub(b"", text).endswith(until)):
-            return text
+                break
+        elif enough(CONTROL.sub(b"", text)):
+            break
+    return CONTROL.sub(b"", text)
 
 
-shown(5, b"ready> ")
+def prompt_stands(text):
+    return text.endswith(b"ready> ")
+
+
+shown(10, prompt_stands)
 for line in filter(None, lines):
+    os.write(terminal, line if line.endswith(b"\t") else line + b"\r")
     if line.endswith(b"\t"):
-        os.write(terminal, line)
-        # A completion may ask forget itself, and that is a start of Node.
-        answer = shown(1.2 if b"unmount" in line else 0.3)
-        sys.stdout.buffer.write(b"== %s\n%s\n" % (line.rstrip(b"\t"), CONTROL.sub(b"", answer)))
+        # The echo comes at once, and a completion may take a while to load or ask forget.
+        answer = shown(6, lambda text: text.strip() != line.strip())
+        sys.stdout.buffer.write(b"== %s\n%s\n" % (line.rstrip(b"\t"), answer))
         os.write(terminal, b"\x15")
-        shown(0.1)
+        shown(QUIET_S, prompt_stands)
     else:
-        os.write(terminal, line + b"\r")
-        shown(10, b"ready> ")
+        shown(15, prompt_stands)
 os.write(terminal, b"exit\r")
-shown(1)
+shown(2, lambda text: False)
 os.close(terminal)
 os.waitpid(pid, 0)

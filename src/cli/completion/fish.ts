@@ -32,7 +32,7 @@ function __forget_parse
         end
     end
     set -l first 0
-    if contains -- "$command" ${wrapping.map(({ name }) => name).join(' ')}
+    if test $value = 0; and contains -- "$command" ${wrapping.map(({ name }) => name).join(' ')}
         if test $ended = 1; or not string match -q -- '-*' (commandline -ct)
             set first (math (count $words) + 1)
         end

@@ -15,6 +15,14 @@ _forget_windows() {
   windows=(\${(f)"$($forget ${windows.replace('\\t', ':')})"})
   _alternative 'windows:window:((\${(q)windows}))' 'directories:directory:_directories'
 }
+_forget_wrapped() {
+  # A "--" directly after the command's name counts as a word, and any other does not (zsh 5.9).
+  if [[ $words[1] == -- ]]; then
+    shift words
+    (( CURRENT-- ))
+  fi
+  _normal
+}
 _forget() {
   local context curcontext=$curcontext state state_descr line forget=$words[1] ret=1
   local -A opt_args
@@ -41,7 +49,7 @@ function commandCase({ name, options, args }: CommandNode): string {
     ...options.flatMap(optionSpecs),
     ...args.flatMap(({ placeholder, completes, variadic }, at) =>
       completes === 'command'
-        ? [quoted('(-)1:command:_command_names -e'), quoted('*::argument:_normal')]
+        ? [quoted('(-)1:command:_command_names -e'), quoted('*::argument:_forget_wrapped')]
         : [quoted(`${variadic ? '*' : at + 1}:${placeholder}:${action(completes)}`)],
     ),
   ];
@@ -73,7 +81,7 @@ function action(completes: Completes): string {
     files: '_files',
     directories: '_directories',
     windows: '_forget_windows',
-    command: '_normal',
+    command: '_forget_wrapped',
   }[completes];
 }
 
