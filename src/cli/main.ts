@@ -12,6 +12,7 @@ import { Failure } from '../window/failure.ts';
 import { addCompletion } from './completion.ts';
 import { addDoctor } from './doctor.ts';
 import { addExec } from './exec.ts';
+import { addManualPage } from './manual.ts';
 import { addMount } from './mount.ts';
 import { say } from './output.ts';
 import { addReport } from './report.ts';
@@ -61,6 +62,7 @@ async function run(args: string[]): Promise<number> {
   addDoctor(program, context);
   addReport(program);
   addCompletion(program);
+  addManualPage(program);
   try {
     await program.parseAsync(args, { from: 'user' });
     return code;
