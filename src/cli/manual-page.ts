@@ -71,7 +71,7 @@ function prose(help: string): string[] {
     kept = keep;
     if (keep) lines.push(literal(line.trim()));
     else if (line === '') lines.push('.PP');
-    else lines.push(text(line));
+    else lines.push(...(line.startsWith('Exit code:') ? ['.PP'] : []), text(line));
   }
   // A paragraph's mark before the end or a list says nothing.
   return ['.PP', ...lines].filter(

@@ -23,6 +23,12 @@ export function reportMarkdown(report: WindowReport): string {
         record.programs.map(({ command, pid }) => `${code(command)} ${pid}`).join(', '),
       ]),
     ),
+    // A report of an earlier version has none.
+    section(
+      'Covered directories',
+      ['path'],
+      (report.roots ?? []).length > 1 ? report.roots.map((path) => [code(path)]) : [],
+    ),
     section(
       'Moved to the workspace',
       ['path', 'why'],
@@ -58,7 +64,8 @@ function about({ kind, command, workspace, exit, times, totals, upper }: WindowR
   const what = kind === 'exec' ? `${code((command ?? []).join(' '))} in ${code(workspace)}` : code(workspace);
   const end = exit ? `${exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`}, ` : '';
   const caught = `${totals.written} written, ${totals.created} created, ${totals.deleted} deleted, ${totals.renamed} renamed`;
-  return `${what}: ${end}${(times.open / 1000).toFixed(1)} s. Caught: ${caught}; ${formatSize(totals.bytes)} of writes, ${formatSize(upper.used)} of ${formatSize(upper.limit)} held.`;
+  const bytes = `${formatSize(totals.bytes)} in all writes, ${formatSize(upper.used)} of ${formatSize(upper.limit)} held`;
+  return `${what}: ${end}${(times.open / 1000).toFixed(1)} s. Caught: ${caught}; ${bytes}.`;
 }
 
 function section(title: string, columns: readonly string[], rows: readonly string[][]): string {
