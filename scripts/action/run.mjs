@@ -56,7 +56,10 @@ if (code === FORGET_FAILED) error('forget itself failed; its line in the log say
 if (code === FAILED_ON && input('FAIL_ON')) error(`${input('FAIL_ON')}: the report says what was written`);
 process.exitCode = code;
 
-/** Runs forget with what the runner gave this step, but the action's own inputs; passes signals on. */
+/**
+ * Runs forget with what the runner gave this step, but the action's own inputs. A runner that cancels a job interrupts this
+ * process alone, and kills all of them 10 s later; a shell that is interrupted alone goes on, so forget is terminated.
+ */
 async function run(argv) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith(PREFIX)));
   const child = spawn(forget, argv, {
@@ -65,7 +68,7 @@ async function run(argv) {
     env,
     stdio: 'inherit',
   });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill('SIGTERM'));
   return await new Promise((resolveCode, reject) => {
     child.once('error', reject);
     child.once('close', (status, signal) => resolveCode(status ?? 128 + system.signals[signal]));

@@ -67,6 +67,8 @@ withWorkspace(
     );
     assert.match(result.summary, /^\| <code>memory\/a&#124;b<\/code> \| created, 8 written \|/m);
     assert.deepEqual(result.log.match(/^FORGET_(?!TEST_)\w+/gm), ['FORGET_WINDOW']);
+    // What an earlier step has installed is there to be used.
+    assert.match(result.log, /^::group::Install forget\n::endgroup::$/m);
     assert.equal(/runs as root/.test(result.log), workspace.user === 'root');
     for (const mark of result.marks) assert.deepEqual(markedProcesses(mark), []);
   },
@@ -100,6 +102,32 @@ withWorkspace(
     assert.deepEqual(left, ['new.txt']);
   },
 );
+
+withWorkspace('a job that is cancelled ends the commands, and leaves nothing', async (workspace) => {
+  const sign = join(workspace.path, 'sign');
+  const result = await runAction(
+    workspace,
+    { run: 'echo x >memory/new\ntouch sign\nsleep 60\necho never >never' },
+    {
+      action: actionFor(workspace.user),
+      // The runner interrupts the step's process, and no other.
+      started: (step, pid) => {
+        if (step !== 'run') return;
+        const look = setInterval(() => {
+          if (!existsSync(sign)) return;
+          clearInterval(look);
+          process.kill(pid, 'SIGINT');
+        }, 50);
+      },
+    },
+  );
+  assert.equal(result.code, 143, result.log);
+  assert.equal(result.outputs['exit-code'], '143');
+  assert.equal(result.outputs.created, '1');
+  assert.ok(!existsSync(join(workspace.path, 'never')));
+  assert.deepEqual(protectedDifferences(workspace), []);
+  for (const mark of result.marks) assert.deepEqual(markedProcesses(mark), []);
+});
 
 withWorkspace('where forget itself fails, the log and the summary say so', async (workspace) => {
   const given = { run: 'true', workspace: 'absent' };
@@ -198,7 +226,7 @@ const runners: Runner[] = [
 if (users.includes('root')) {
   // Root alone, which has npm's cache.
   withWorkspace(
-    'the action builds its own checkout once, and installs a package where a version is asked for',
+    'the action builds its own checkout, and installs a package where a version is asked for',
     async (workspace) => {
       const env = npmEnvironment();
       const action = temporaryDirectory('action', 'root');
@@ -208,14 +236,11 @@ if (users.includes('root')) {
         .filter((file) => /^[^/]+$|^(bin|scripts|share|src)\//.test(file))) {
         cpSync(join(checkout, path), join(action, path));
       }
-      const again = { action, env: { ...env, NODE_ENV: 'production' }, timeout: 180_000 };
-      const built = await runAction(workspace, { run: 'echo x >memory/new' }, again);
+      const options = { action, env: { ...env, NODE_ENV: 'production' }, timeout: 180_000 };
+      const built = await runAction(workspace, { run: 'echo x >memory/new' }, options);
       assert.equal(built.code, 0, built.log);
       assert.equal(built.outputs.created, '1');
       assert.match(built.log, /added \d+ packages/);
-      const second = await runAction(workspace, { run: 'echo x >memory/new' }, again);
-      assert.equal(second.code, 0, second.log);
-      assert.doesNotMatch(second.log, /added \d+ packages/);
 
       const packed = temporaryDirectory('packed', 'root');
       const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', packed];

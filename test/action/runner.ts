@@ -49,6 +49,8 @@ export interface ActionOptions {
   /** Where the steps run, if not here. Needs root. */
   machine?: Machine;
   timeout?: number;
+  /** Called with each step's process as soon as it has one. */
+  started?: (step: string, pid: number) => void;
 }
 
 export interface ActionResult {
@@ -119,7 +121,10 @@ export async function runAction(
           ...Object.fromEntries(Object.entries(step.env ?? {}).map(([name, text]) => [name, value(text)])),
           ...options.env,
         },
-        started: (_pid, begun) => workspace.marks.push(begun),
+        started: (pid, begun) => {
+          workspace.marks.push(begun);
+          options.started?.(step.id, pid);
+        },
       },
     );
     result.log += stdout + stderr;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withWorkspace } from '../cases/window.ts';
 import { protectedDifferences, type Workspace } from '../harness/forget.ts';
-import { forgetFor, idsOf, readableFor } from '../harness/users.ts';
+import { forgetFor, idsOf, readableFor, users } from '../harness/users.ts';
 import { markedProcesses, type RunResult, runWatched } from '../harness/watchdog.ts';
 
 const typist = fileURLToPath(new URL('typist.py', import.meta.url));
@@ -98,25 +98,29 @@ for (const person of people) {
   );
 }
 
-withWorkspace('a shell inside that shell has the person’s own ZDOTDIR and ENV', async (workspace) => {
-  const look = `env | grep -E '^(ZDOTDIR|ENV|FORGET_(ZDOTDIR|ENV|ENTRY))='; echo "looked"`;
-  const [bash, zsh, , dash] = people as [Person, Person, Person, Person];
-  assert.doesNotMatch((await type(workspace, bash, [look, 'exit'])).stdout, /^(ZDOTDIR|ENV|FORGET_)/m);
-  assert.doesNotMatch((await type(workspace, zsh, [look, 'exit'])).stdout, /^(ZDOTDIR|ENV|FORGET_)/m);
+withWorkspace(
+  'a shell inside that shell has the person’s own ZDOTDIR and ENV',
+  async (workspace) => {
+    const look = `env | grep -E '^(ZDOTDIR|ENV|FORGET_(ZDOTDIR|ENV|ENTRY))='; echo "looked"`;
+    const [bash, zsh, , dash] = people as [Person, Person, Person, Person];
+    assert.doesNotMatch((await type(workspace, bash, [look, 'exit'])).stdout, /^(ZDOTDIR|ENV|FORGET_)/m);
+    assert.doesNotMatch((await type(workspace, zsh, [look, 'exit'])).stdout, /^(ZDOTDIR|ENV|FORGET_)/m);
 
-  const home = join(workspace.top, 'home');
-  const own: Person = {
-    shell: 'zsh',
-    files: { 'z/.zshrc': `PS1='own%% '`, 'z/.zshenv': 'export SEEN=zshenv' },
-    env: () => ({ ZDOTDIR: join(home, 'z') }),
-  };
-  const inZsh = (await type(workspace, own, [`${look}; echo "seen $SEEN"`, 'exit'])).stdout;
-  assert.deepEqual(inZsh.match(/^(ZDOTDIR|ENV|FORGET_).*/gm), [`ZDOTDIR=${home}/z`], inZsh);
-  assert.match(inZsh, /\(forget\) own%/);
-  assert.match(inZsh, /^seen zshenv/m);
-  const inDash = (await type(workspace, dash, [look, 'exit'])).stdout;
-  assert.deepEqual(inDash.match(/^(ZDOTDIR|ENV|FORGET_).*/gm), [`ENV=${home}/rc`], inDash);
-});
+    const home = join(workspace.top, 'home');
+    const own: Person = {
+      shell: 'zsh',
+      files: { 'z/.zshrc': `PS1='own%% '`, 'z/.zshenv': 'export SEEN=zshenv' },
+      env: () => ({ ZDOTDIR: join(home, 'z') }),
+    };
+    const inZsh = (await type(workspace, own, [`${look}; echo "seen $SEEN"`, 'exit'])).stdout;
+    assert.deepEqual(inZsh.match(/^(ZDOTDIR|ENV|FORGET_).*/gm), [`ZDOTDIR=${home}/z`], inZsh);
+    assert.match(inZsh, /\(forget\) own%/);
+    assert.match(inZsh, /^seen zshenv/m);
+    const inDash = (await type(workspace, dash, [look, 'exit'])).stdout;
+    assert.deepEqual(inDash.match(/^(ZDOTDIR|ENV|FORGET_).*/gm), [`ENV=${home}/rc`], inDash);
+  },
+  { users: users.slice(-1) },
+);
 
 withWorkspace(
   'without a terminal the shell runs what it reads; another shell gets no mark, and that is said',
