@@ -182,9 +182,8 @@ autoload -Uz compinit; compinit -u -d '${dump}'; . <(forget completion zsh)`;
         const section = script.slice(script.indexOf(start)).split(end)[0]!;
         const dashes = shell === 'fish' ? '-l ' : '--';
         for (const option of options.get(command)!) {
-          /^ {2}(?:-\w, )?--([a-z-]+)/gm,
-        )) 
           assert.match(section, new RegExp(`${dashes}${option}\\b`), `${shell}: ${command} --${option}`);
+        }
       }
     }
   });
