@@ -32,13 +32,16 @@ const report = resolve(input('REPORT') || join(temporary, 'report.json'));
 const script = join(temporary, 'run.sh');
 writeFileSync(script, `${input('RUN')}\n`);
 
+const failOn = input('FAIL_ON')
+  .split(/[\s,]+/)
+  .filter(Boolean);
 const options = [
   `--workspace=${workspace}`,
   `--report=${report}`,
   ...lines('PROTECT').map((glob) => `--protect=${glob}`),
   ...lines('EXEMPT').map((glob) => `--exempt=${glob}`),
   ...(input('AGENT') ? [`--agent=${input('AGENT')}`] : []),
-  ...(input('FAIL_ON') ? [`--fail-on=${input('FAIL_ON')}`] : []),
+  ...failOn.map((what) => `--fail-on=${what}`),
 ];
 // As the runner does for a step without a shell of its own.
 const shell = inPath('bash') ? ['bash', '--noprofile', '--norc', '-eo', 'pipefail'] : ['sh', '-e'];
@@ -53,7 +56,9 @@ if (written) {
 }
 if (input('SUMMARY') === 'true' && process.env.GITHUB_STEP_SUMMARY) summarize();
 if (code === FORGET_FAILED) error('forget itself failed; its line in the log says why');
-if (code === FAILED_ON && input('FAIL_ON')) error(`${input('FAIL_ON')}: the report says what was written`);
+if (code === FAILED_ON && failOn.length > 0) {
+  error(`fail-on ${failOn.join(', ')}: the summary and the report say what was found`);
+}
 process.exitCode = code;
 
 /**

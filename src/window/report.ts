@@ -48,7 +48,7 @@ const MOST_LINES = 12;
 /** The lines for the person; none when there is nothing to say. */
 export function reportLines(report: WindowReport, verbose: boolean): string[] {
   const lines: string[] = [];
-  const touched = report.protected.filter((record) => describe(record) !== '');
+  const touched = caughtPaths(report);
   if (touched.length > 0) {
     const kept = report.kind === 'exec' ? 'gone now, and never in the workspace' : 'gone with the window';
     lines.push(`forget: caught ${plural(touched.length, 'protected path')}, ${kept}:`);
@@ -78,6 +78,11 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
     lines.push(`forget: upper: ${formatSize(report.upper.used)} of ${formatSize(report.upper.limit)}`);
   }
   return lines;
+}
+
+/** What there is to say of: a path that was only asked about has a record, too. */
+export function caughtPaths(report: WindowReport): PathRecord[] {
+  return report.protected.filter((record) => describe(record) !== '');
 }
 
 /** What happened to a path, in a few words; empty where nothing of note did. */

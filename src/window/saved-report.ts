@@ -4,6 +4,9 @@ import { displayName } from '../sys/bytes.ts';
 import { Failure } from './failure.ts';
 import type { WindowReport } from './report.ts';
 
+/** Fields that a report of an earlier forget lacks. */
+const ADDED: Pick<WindowReport, 'roots'> = { roots: [] };
+
 /** `path` is a byte string. Throws a Failure for what is not a report that this version knows. */
 export function readReport(path: string): WindowReport {
   const name = displayName(path);
@@ -42,5 +45,5 @@ export function readReport(path: string): WindowReport {
   ) {
     throw new Failure(`${name}: is not a report of forget; name a file that --report wrote`);
   }
-  return report as WindowReport;
+  return { ...ADDED, ...(report as WindowReport) };
 }

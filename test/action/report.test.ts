@@ -31,7 +31,7 @@ withWorkspace('a saved report is printed for people, as Markdown and as JSON', a
   assert.ok(stderr.includes(printed), `${printed}\n---\n${stderr}`);
   const markdown = report('--markdown', 'report.json').stdout;
   assert.match(markdown, /^\| <code>memory\/old\.md<\/code> \| deleted \| <code>rm<\/code> \d+ \|$/m);
-  assert.match(markdown, /^#### Left running$/m);
+  assert.match(markdown, /^- left running: sleep 60 &#40;pid \d+&#41; was terminated$/m);
   assert.deepEqual(
     JSON.parse(report('--json', 'report.json').stdout),
     JSON.parse(readFileSync(file, 'utf8')),
