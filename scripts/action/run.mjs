@@ -32,15 +32,17 @@ const report = resolve(input('REPORT') || join(temporary, 'report.json'));
 const script = join(temporary, 'run.sh');
 writeFileSync(script, `${input('RUN')}\n`);
 
-const failOn = input('FAIL_ON')
-  .split(/[\s,]+/)
-  .filter(Boolean);
+const words = (name) =>
+  input(name)
+    .split(/[\s,]+/)
+    .filter(Boolean);
+const failOn = words('FAIL_ON');
 const options = [
   `--workspace=${workspace}`,
   `--report=${report}`,
   ...lines('PROTECT').map((glob) => `--protect=${glob}`),
   ...lines('EXEMPT').map((glob) => `--exempt=${glob}`),
-  ...(input('AGENT') ? [`--agent=${input('AGENT')}`] : []),
+  ...words('AGENT').map((agent) => `--agent=${agent}`),
   ...failOn.map((what) => `--fail-on=${what}`),
 ];
 // As the runner does for a step without a shell of its own.

@@ -148,10 +148,10 @@ withWorkspace(
     renameSync(join(action, 'bin/forget'), join(action, 'bin/real'));
     const stand = '[ "$1" = exec ] || exec "$(dirname "$0")/real" "$@"\nprintf "arg %s\\n" "$@"; exit 3';
     writeFileSync(join(action, 'bin/forget'), `#!/bin/sh\n${stand}\n`, { mode: 0o755 });
-    const given = { run: 'true', agent: 'codex', 'fail-on': 'leak protected-write' };
+    const given = { run: 'true', agent: 'codex mem0', 'fail-on': 'leak protected-write' };
     const result = await runAction(workspace, given, { action });
     assert.equal(result.code, 3, result.log);
-    assert.match(result.log, /^arg --agent=codex$/m);
+    assert.match(result.log, /^arg --agent=codex\narg --agent=mem0$/m);
     assert.match(result.log, /^arg --fail-on=leak\narg --fail-on=protected-write$/m);
     assert.match(result.log, /^::error title=forget::fail-on leak, protected-write: the summary/m);
     assert.equal(result.outputs['exit-code'], '3');

@@ -136,6 +136,7 @@ autoload -Uz compinit; compinit -u -d '${dump}'; . <(forget completion zsh)`;
       try {
         const answer = ask(['forget unmount ']).get('forget unmount ')!;
         assert.ok(answer.includes(id), answer);
+        if (shell !== 'bash') assert.ok(answer.includes('only-dir'), answer);
         if (shell !== 'bash') assert.match(answer, new RegExp(`${id}.*exec of ${workspace.path}`));
       } finally {
         process.kill(running, 'SIGTERM');

@@ -94,8 +94,8 @@ _forget() {
     command) _forget_wrapped "$COMP_CWORD" ;;
     files) compopt -o default ;;
     directories) compopt -o dirnames ;;
-    windows)
-      compopt -o dirnames
+    windows | targets)
+      if [[ $REPLY == targets ]]; then compopt -o dirnames; fi
       mapfile -t COMPREPLY < <(compgen -W "$("$1" ${windows.replace('\\t\\2', '')})" -- "$cur")
       ;;
     words*) mapfile -t COMPREPLY < <(compgen -W "\${REPLY#words}" -- "$cur") ;;

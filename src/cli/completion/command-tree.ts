@@ -4,8 +4,15 @@
  */
 import type { Argument, Command, Option } from 'commander';
 
-/** `windows`: ids of open windows, or directories. `command`: another program's whole command line. */
-export type Completes = 'nothing' | 'files' | 'directories' | 'windows' | 'command' | readonly string[];
+/** `windows`: ids of open windows. `targets`: those, and directories. `command`: another program's whole command line. */
+export type Completes =
+  | 'nothing'
+  | 'files'
+  | 'directories'
+  | 'windows'
+  | 'targets'
+  | 'command'
+  | readonly string[];
 
 export interface OptionNode {
   /** `-p`, `--protect`: one or both. */
@@ -27,7 +34,7 @@ const BY_PLACEHOLDER: Record<string, Completes> = {
   dir: 'directories',
   workspace: 'directories',
   mountpoint: 'directories',
-  target: 'windows',
+  target: 'targets',
   window: 'windows',
   id: 'windows',
   name: 'nothing',

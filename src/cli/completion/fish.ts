@@ -95,7 +95,8 @@ function candidates(completes: Completes): string {
     nothing: '-f',
     files: '-F',
     directories: `-f -a '(__fish_complete_directories)'`,
-    windows: `-f -a '(__forget_windows; __fish_complete_directories)'`,
+    windows: `-f -a '(__forget_windows)'`,
+    targets: `-f -a '(__forget_windows; __fish_complete_directories)'`,
     command: '-f',
   }[completes];
 }

@@ -13,7 +13,10 @@ ${commands.map(({ name, summary }) => `    ${quoted(`${name}:${summary}`)}`).joi
 _forget_windows() {
   local -a windows
   windows=(\${(f)"$($forget ${windows.replace('\\t', ':')})"})
-  _alternative 'windows:window:((\${(q)windows}))' 'directories:directory:_directories'
+  _describe -t windows window windows
+}
+_forget_targets() {
+  _alternative 'windows:window:_forget_windows' 'directories:directory:_directories'
 }
 _forget_wrapped() {
   # A "--" directly after the command's name counts as a word, and any other does not (zsh 5.9).
@@ -81,6 +84,7 @@ function action(completes: Completes): string {
     files: '_files',
     directories: '_directories',
     windows: '_forget_windows',
+    targets: '_forget_targets',
     command: '_forget_wrapped',
   }[completes];
 }
