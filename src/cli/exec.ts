@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../window/failure.ts';
-import type { SettingsOptions } from '../window/settings.ts';
+import type { FailOn, SettingsOptions } from '../window/settings.ts';
 import type { Context } from './main.ts';
 import { say } from './output.ts';
 import { addWindowOptions, configurationHelp } from './window-options.ts';
@@ -8,6 +8,15 @@ import { addWindowOptions, configurationHelp } from './window-options.ts';
 interface ExecOptions {
   workspace?: string;
   keepCaps?: true;
+  failOn?: FailOn[];
+}
+
+const REASONS: readonly FailOn[] = ['leak', 'protected-write'];
+
+function failOn(value: string, before: FailOn[] | undefined): FailOn[] {
+  const reason = REASONS.find((one) => one === value);
+  if (!reason) throw new InvalidArgumentError(`It is one of: ${REASONS.join(', ')}.`);
+  return [...(before ?? []), reason];
 }
 
 const after = `
@@ -19,9 +28,11 @@ Examples:
   forget exec -- claude
   forget exec -p '/notes/' --exempt 'train.jsonl' -- codex exec 'fix the tests'
   forget exec -w ~/project --report report.json -- sh -c 'make && ./agent'
+  forget exec --fail-on leak --fail-on protected-write -- ./agent   # in CI
 
-Exit code: the command's own; 128+N when signal N ended it; 125 when forget itself
-fails; 126 when the command is not executable; 127 when it is not found.`;
+Exit code: the command's own; 128+N when signal N ended it; 3 in place of those where
+--fail-on found what it names; 125 when forget itself fails; 126 when the command is
+not executable; 127 when it is not found.`;
 
 export function addExec(program: Command, context: Context): void {
   const command = program
@@ -49,10 +60,15 @@ export function addExec(program: Command, context: Context): void {
 export function addExecOptions(command: Command): () => SettingsOptions {
   command
     .option('-w, --workspace <dir>', 'the directory to cover (default: the current directory)')
+    .addOption(
+      new Option('--fail-on <what>', 'exit with 3 on a leak or a protected write (repeatable)')
+        .choices(REASONS)
+        .argParser<FailOn[] | undefined>(failOn),
+    )
     .option('--keep-caps', "as root, leave the command all of root's capabilities");
   const options = addWindowOptions(command);
   return () => {
-    const { workspace, keepCaps } = command.opts<ExecOptions>();
-    return { ...options(), workspace, keepCaps };
+    const { workspace, keepCaps, failOn } = command.opts<ExecOptions>();
+    return { ...options(), workspace, keepCaps, failOn };
   };
 }

@@ -61,6 +61,7 @@ export function write(
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
+  if (!node.recorded && !node.inUpper) o.written.note(o, node, caller.pid);
   // What is written back from the page cache has its place already; an append finds it now, in the lower, where
   // others may have appended since the kernel looked.
   const append = (openFlags & O_APPEND) !== 0 && !(writeFlags & WRITE_CACHE);
@@ -196,6 +197,7 @@ export function copyFileRange(
   const from = source === target ? to : o.fileFd(source, false);
   if (from < 0) return -from;
   if (to < 0) return -to;
+  if (!target.recorded && !target.inUpper) o.written.note(o, target, caller.pid);
   const { uid, pid } = caller;
   const copied = (n: number) => {
     if (uid !== 0) clearSetuid(o, target);

@@ -101,6 +101,7 @@ function linkInLower(
   if (result < 0) return errno() === EEXIST ? ESTALE : errno();
   o.settle(parent);
   o.settle(node);
+  o.written.moved(node, from ? o.path(from.parent, from.name) : undefined, o.path(parent, name));
   node.addLink(parent, name);
   return 0;
 }

@@ -30,6 +30,7 @@ import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.
 import { NodeTable } from './node-table.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
+import { WrittenFiles } from './written-files.ts';
 
 export interface OverlayOptions {
   /** Where the view's root stands: a byte string, absolute. */
@@ -88,6 +89,7 @@ export class Overlay {
   readonly ledger: Ledger;
   readonly identity: Identity;
   readonly reached: ReadonlySet<string>;
+  readonly written = new WrittenFiles();
   readonly stat = new Stat();
   readonly otherStat = new Stat();
   private readonly linkStat = new Stat();

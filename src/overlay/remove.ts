@@ -38,6 +38,7 @@ function unlinkInLower(o: Overlay, node: Node, parent: Node, name: string): numb
   const dir = o.dirFd(parent);
   if (dir < 0) return -dir;
   keepOpen(o, node);
+  if (!node.recorded) o.written.keepEarlier(o, node);
   if (unlinkat(dir, scratchCstring(name), 0) < 0) return errno();
   if (o.stat.nlink <= 1) o.table.noteGone(node);
   else o.settle(node);

@@ -114,7 +114,9 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   if (replaced) {
     keepOpen(o, replaced);
     if (replaced.isDirectory && replaced.lookups > 0) o.dirFd(replaced);
+    if (!replaced.recorded && !replaced.inUpper) o.written.keepEarlier(o, replaced);
   }
+  const fromPath = o.path(source.parent, source.name);
   // A file that stuck to the upper covers what the lower has here, and goes with the replacement.
   const lowerFlags = replaced?.inUpper ? flags & ~RENAME_NOREPLACE : flags;
   const error = callRename(fromDir, source.name, toDir, target.name, lowerFlags);
@@ -122,6 +124,7 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   if (replaced) forgetReplaced(o, replaced, target);
   node.removeLink(source.parent, source.name);
   node.addLink(target.parent, target.name);
+  o.written.moved(node, fromPath, o.path(target.parent, target.name));
   settleRename(o, source, target);
   return 0;
 }
@@ -190,6 +193,7 @@ function leaveName(o: Overlay, node: Node, source: Side): number {
 function noteRename(o: Overlay, node: Node, fromPath: string, target: Side, caller: Caller): void {
   const path = o.path(target.parent, target.name) ?? target.name;
   const record = o.ledger.note(path, caller.pid);
+  o.ledger.inherit(path, fromPath);
   record.renamedFrom = o.ledger.shown(fromPath);
   if (node.lowerIno === 0 || node.born) record.created = true;
 }
@@ -256,6 +260,9 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
     if (toDir < 0) return -toDir;
     const error = callRename(fromDir, source.name, toDir, target.name, RENAME_EXCHANGE);
     if (error) return error;
+    const paths = [source, target].map((side) => o.path(side.parent, side.name));
+    o.written.moved(a, paths[0], paths[1]);
+    o.written.moved(b, paths[1], paths[0]);
     settleRename(o, source, target);
     o.settle(b);
   } else {

@@ -1,23 +1,27 @@
 /** From a window that has closed to its report. */
 import { writeFileSync } from 'node:fs';
 import { displayName } from '../sys/bytes.ts';
+import type { EscapeSearch } from './escapes/escape.ts';
+import { inheritedWriters } from './escapes/inherited.ts';
 import type { WindowReport } from './report.ts';
 import type { WindowSettings } from './settings.ts';
 import type { Window } from './window.ts';
 
 /**
  * Ends the window's filesystem, if its mount is not gone yet, and makes the report of it. `started` is when it became
- * usable, in ms since the epoch. What is `own` to `exec` or `mount` comes on top.
+ * usable, in ms since the epoch; `inherited` as in `searchEscapes`. What is `own` to `exec` or `mount` comes on top.
  */
-export function account(
+export async function account(
   window: Window,
   settings: WindowSettings,
   started: number,
+  inherited: readonly number[],
   own: Pick<WindowReport, 'kind'> & Partial<WindowReport>,
-): WindowReport {
+): Promise<WindowReport> {
   const { defects } = window;
   const state = window.finish();
   const closed = new Date();
+  const look = await searchEscapes(window, inherited);
   return {
     version: 1,
     workspace: displayName(settings.workspace),
@@ -30,6 +34,7 @@ export function account(
     totals: state.caught,
     moved: state.moved,
     errors: state.errors,
+    ...look,
     leftovers: [],
     tracked: window.tracked.paths.map(displayName),
     requests: state.requests,
@@ -38,6 +43,24 @@ export function account(
     ...own,
   };
 }
+
+/**
+ * What the window could not catch. After serving has ended. `inherited` are descriptors of this process that the command
+ * has as well.
+ */
+async function searchEscapes(window: Window, inherited: readonly number[]): Promise<EscapeSearch> {
+  const { overlay } = window.server;
+  if (overlay.ledger.isEmpty && inheritedWriters(overlay, inherited).length === 0) return NOT_SEARCHED;
+  const { findEscapes } = await import('./escapes/find-escapes.ts');
+  return findEscapes([{ overlay, show: displayName }], window.opened.getTime(), inherited);
+}
+
+/** Nothing was caught: nothing can have escaped. */
+const NOT_SEARCHED: EscapeSearch = {
+  escapes: [],
+  searched: { files: 0, bytes: 0, milliseconds: 0 },
+  unsearched: [],
+};
 
 /** Returns a line for the person when it could not be written. After the window: it may stand in the workspace. */
 export function writeReport(path: string, report: WindowReport): string | undefined {

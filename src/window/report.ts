@@ -3,11 +3,12 @@
  * could be guessed back into content. docs/report.md describes the JSON.
  */
 import type { PathRecord } from '../overlay/ledger.ts';
+import { describeEscape, type EscapeSearch } from './escapes/escape.ts';
 import type { Leftover } from './leftovers.ts';
 import type { WindowState } from './server.ts';
 import { formatSize } from './size.ts';
 
-export interface WindowReport {
+export interface WindowReport extends EscapeSearch {
   /** Of this format. */
   version: 1;
   kind: 'exec' | 'mount';
@@ -63,6 +64,11 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
   for (const { path, why } of report.moved) lines.push(`forget: ${path} was moved to the workspace: ${why}`);
   for (const { path, error, count } of report.errors) {
     lines.push(`forget: ${path}: ${error}${count > 1 ? ` (${count} times)` : ''}${limitHint(error, report)}`);
+  }
+  for (const found of report.escapes) lines.push(describeEscape(found));
+  if (report.unsearched.length > 0 && (verbose || report.escapes.length > 0)) {
+    const left = report.unsearched.map(({ why, count }) => `${why} (${count})`);
+    lines.push(`forget: not everything was looked through for escapes: ${left.join('; ')}`);
   }
   for (const { pid, command, how } of report.leftovers) {
     if (how === 'ended' && !verbose) continue;

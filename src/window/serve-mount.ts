@@ -109,7 +109,7 @@ export async function serveMount(
     const notices = [...mounter.notices(), ...window.notices()];
     ready(id, settings.quiet ? [] : notices);
     await window.ended;
-    const report = account(window, settings, started, { kind: 'mount' });
+    const report = await account(window, settings, started, [], { kind: 'mount' });
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     settle(unwritten ? [...lines, unwritten] : lines);

@@ -46,7 +46,7 @@ export class Server {
   readonly ended: Promise<void>;
   /** What went wrong in forget itself. */
   readonly defects: string[] = [];
-  private readonly overlay: Overlay;
+  readonly overlay: Overlay;
   private readonly engine: Driver;
   /** What forget's own engine serves; -1 under another driver. */
   private readonly device: number;

@@ -18,6 +18,9 @@ import { absolutePath, resolveWorkspace } from './workspace.ts';
 /** Who serves the mount: forget's own engine on the kernel's device, or libfuse 2.9. */
 export type DriverName = 'kernel' | 'fuse-native';
 
+/** `leak`: something escaped. `protected-write`: the window caught anything at all. */
+export type FailOn = 'leak' | 'protected-write';
+
 export interface WindowSettings {
   /** Byte string: absolute real path. */
   workspace: string;
@@ -33,6 +36,8 @@ export interface WindowSettings {
   driver: DriverName;
   /** Byte string, absolute. */
   report: string | undefined;
+  /** What makes the exit code of `forget exec` 3. */
+  failOn: ReadonlySet<FailOn>;
   quiet: boolean;
   verbose: boolean;
   /** Byte strings, absolute: configuration files, read-only inside the window. */
@@ -51,6 +56,7 @@ export interface SettingsOptions {
   /** A file to read in place of all configuration, or false for none. */
   config?: string | false | undefined;
   report?: string | undefined;
+  failOn?: readonly FailOn[] | undefined;
   upperSize?: number | undefined;
   quiet?: boolean | undefined;
   hide?: boolean | undefined;
@@ -99,6 +105,7 @@ export async function buildSettings(options: SettingsOptions, cwd: string): Prom
       keepCaps: options.keepCaps ?? false,
       driver: options.driver ?? 'kernel',
       report: options.report === undefined ? undefined : absolutePath(options.report, cwd),
+      failOn: new Set(options.failOn),
       quiet: options.quiet ?? personal.quiet ?? false,
       verbose: options.verbose ?? false,
       configFiles: configFilesOf(workspace, configs),
