@@ -84,7 +84,8 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
   // The answer makes the kernel's times new, and with them it would take what it has of an older content for new too.
   o.tellOutsideChange(node);
   if (args.valid & Fattr.SIZE) {
-    if (!node.recorded && !node.inUpper) o.written.note(o, node, caller.pid);
+    if (node.inUpper) o.pages.ending(o, node);
+    else o.written.cutting(o, node, caller.pid);
     error = truncate(o, node, args);
   }
   // Nothing at all is what the kernel makes of a chown to -1 and -1, which moves the ctime and takes setuid away.

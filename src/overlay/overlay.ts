@@ -28,6 +28,7 @@ import { Ledger } from './ledger.ts';
 import { dropListing } from './listing.ts';
 import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
 import { NodeTable } from './node-table.ts';
+import { PageHistory } from './page-history.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
 import { WrittenFiles } from './written-files.ts';
@@ -90,6 +91,7 @@ export class Overlay {
   readonly identity: Identity;
   readonly reached: ReadonlySet<string>;
   readonly written = new WrittenFiles();
+  readonly pages = new PageHistory();
   readonly stat = new Stat();
   readonly otherStat = new Stat();
   private readonly linkStat = new Stat();

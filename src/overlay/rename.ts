@@ -114,7 +114,7 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   if (replaced) {
     keepOpen(o, replaced);
     if (replaced.isDirectory && replaced.lookups > 0) o.dirFd(replaced);
-    if (!replaced.recorded && !replaced.inUpper) o.written.keepEarlier(o, replaced);
+    if (!replaced.inUpper) o.written.keepEarlier(o, replaced);
   }
   const fromPath = o.path(source.parent, source.name);
   // A file that stuck to the upper covers what the lower has here, and goes with the replacement.

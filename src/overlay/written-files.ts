@@ -1,7 +1,7 @@
 /**
  * Which unprotected files were written through the view, for the look at the close (window/escapes): what of the
  * window's protected text stands in them is an escape. State: the path of each at its first write, the moves of
- * directories since, and, of files older than the window, the text that stood in them before.
+ * directories since, and the texts that stood in unprotected files before they were changed.
  *
  * On the way of every write there is only `node.recorded` to be asked.
  */
@@ -17,8 +17,8 @@ import type { Overlay } from './overlay.ts';
 /** An `npm ci` writes more; what is past this is counted only. */
 const MOST_PATHS = 20_000;
 const MOST_MOVES = 1_000;
-/** Of what files held before: 20-30 us each. */
-const MOST_EARLIER = 1_000;
+/** Looks at what a file holds before it changes: 20-30 us each. */
+const MOST_EARLIER = 2_000;
 const EARLIER_BYTES = 8 << 20;
 const EARLIER_FILE_BYTES = 256 << 10;
 
@@ -29,10 +29,17 @@ export interface WrittenFile {
   program: Program | undefined;
 }
 
+export interface EarlierText {
+  text: Buffer;
+  /** When it was written at the latest: ms since the epoch. */
+  time: number;
+}
+
 export class WrittenFiles {
   private readonly records = new Map<string, { program: Program | undefined; moves: number }>();
   private readonly moves: { from: string; to: string }[] = [];
-  private readonly before: Buffer[] = [];
+  private readonly before: EarlierText[] = [];
+  private looks = 0;
   private beforeBytes = 0;
   /** Files that were written and are not among `files`. */
   missed = 0;
@@ -45,6 +52,12 @@ export class WrittenFiles {
     if (path === undefined) return; // an O_TMPFILE: noted when it is linked
     this.keepEarlier(o, node);
     this.add(path, o.ledger.isEmpty || pid <= 0 ? undefined : o.ledger.programOf(pid));
+  }
+
+  /** Before an unprotected file is cut: by `O_TRUNC`, to be written anew. */
+  cutting(o: Overlay, node: Node, pid: number): void {
+    if (node.recorded) this.keepEarlier(o, node);
+    else this.note(o, node, pid);
   }
 
   private add(path: string, program: Program | undefined): void {
@@ -65,19 +78,20 @@ export class WrittenFiles {
     }
   }
 
-  /** Before a file that is older than the window is changed, replaced or removed. */
+  /** Before an unprotected file is changed for the first time, cut, replaced or removed: what stands in it. */
   keepEarlier(o: Overlay, node: Node): void {
     // Until something protected was written there is nothing to tell it from.
-    if (node.born || !node.isRegular || o.ledger.isEmpty) return;
-    if (this.before.length >= MOST_EARLIER || this.beforeBytes >= EARLIER_BYTES) return;
-    const text = readCached(o, node);
-    if (!text) return;
-    this.before.push(text);
-    this.beforeBytes += text.length;
+    if (!node.isRegular || o.ledger.isEmpty) return;
+    if (this.looks >= MOST_EARLIER || this.beforeBytes >= EARLIER_BYTES) return;
+    this.looks++;
+    const earlier = readCached(o, node);
+    if (!earlier) return;
+    this.before.push(earlier);
+    this.beforeBytes += earlier.text.length;
   }
 
-  /** Text that stood in files before this window changed them; not of all of them. */
-  get earlier(): readonly Buffer[] {
+  /** Texts that stood in the workspace and do not any more; not all of them. */
+  get earlier(): readonly EarlierText[] {
     return this.before;
   }
 
@@ -94,9 +108,11 @@ function follow(path: string, { from, to }: { from: string; to: string }): strin
 }
 
 const stat = new Stat();
+/** A NUL this far in front: no text. */
+const SNIFFED = 1024;
 
 /** What the page cache has of a lower file: who changes a text has mostly just read it. Nobody waits for a disk here. */
-function readCached(o: Overlay, node: Node): Buffer | undefined {
+function readCached(o: Overlay, node: Node): EarlierText | undefined {
   const path = o.pathFd(node);
   if (path < 0 || stat.of(path) !== 0 || stat.size === 0 || stat.size > EARLIER_FILE_BYTES) return undefined;
   // By a descriptor of its own: a read leaves its time in the file, which only the writer is to change.
@@ -107,5 +123,6 @@ function readCached(o: Overlay, node: Node): Buffer | undefined {
   const waits = o.mute.get(node.lowerDev)?.ram ? 0 : RWF_NOWAIT;
   const n = preadv2(fd, iovecOf(addressOf(bytes), bytes.length), 1, 0, waits);
   close(fd);
-  return n > 0 ? bytes.subarray(0, n) : undefined;
+  if (n <= 0 || bytes.subarray(0, Math.min(n, SNIFFED)).includes(0)) return undefined;
+  return { text: bytes.subarray(0, n), time: stat.change / 1e6 };
 }

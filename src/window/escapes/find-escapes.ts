@@ -5,6 +5,8 @@
  * It may run while the mount is served: it goes through descriptors of the layers alone, and gives way between files.
  */
 import { setImmediate as turn } from 'node:timers/promises';
+import type { Program } from '../../overlay/ledger.ts';
+import type { WrittenFile } from '../../overlay/written-files.ts';
 import { monotonicMs } from '../../sys/clock.ts';
 import type { Escape, EscapeSearch } from './escape.ts';
 import { gitObjectPath } from './git-objects.ts';
@@ -12,7 +14,7 @@ import { GitSearch } from './git-search.ts';
 import { type Protected, protectedOf, type SearchedRoot } from './protected-part.ts';
 import { isBinary } from './protected-text.ts';
 import { readLower } from './quiet-reads.ts';
-import { ProtectedShingles, type Resemblance } from './resemblance.ts';
+import { type Hit, ProtectedShingles, type Resemblance } from './resemblance.ts';
 import { waysPast } from './ways.ts';
 
 export interface Bounds {
@@ -70,23 +72,29 @@ class Search {
   async lookThrough(parts: readonly Protected[]): Promise<void> {
     for (const part of parts) for (const why of part.unsearched) this.leaveOut(why);
     const shingles = new ProtectedShingles(parts.flatMap(({ sources }) => sources));
-    if (shingles.isEmpty) return;
     for (const { before } of parts) for (const text of before) shingles.forgive(text);
-    for (const { overlay } of this.roots) for (const text of overlay.written.earlier) shingles.forgive(text);
-    for (const root of this.roots) if (!shingles.isEmpty) await this.lookThroughRoot(root, shingles);
+    if (shingles.isEmpty) return;
+    for (const { overlay } of this.roots)
+      for (const { text, time } of overlay.written.earlier) shingles.look(text, time + TICK_MS);
+    const judgements: (() => void)[] = [];
+    for (const root of this.roots) judgements.push(await this.lookThroughRoot(root, shingles));
+    for (const judge of judgements) judge();
   }
 
-  private async lookThroughRoot(root: SearchedRoot, shingles: ProtectedShingles): Promise<void> {
+  /** Looks at all texts of a root; the function returned adds what escaped, once all roots have been looked at. */
+  private async lookThroughRoot(root: SearchedRoot, shingles: ProtectedShingles): Promise<() => void> {
     const { written, lowerFd } = root.overlay;
     if (written.missed > 0) this.leaveOut('more files were written than are remembered', written.missed);
     const git = new GitSearch(shingles, this.bounds.fileBytes);
+    const alike: { file: WrittenFile; hits: readonly Hit[] }[] = [];
     const files = written.files().sort((a, b) => rank(a.path) - rank(b.path));
-    for (const [index, { path, program }] of files.entries()) {
+    for (const [index, file] of files.entries()) {
       if (this.isOver()) {
         this.leaveOut('the time or the amount for the look was used up', files.length - index);
         break;
       }
-      if (root.overlay.protects(path)) continue;
+      const { path, program } = file;
+      if (root.overlay.protects(path) || OF_GIT.test(path)) continue;
       const object = gitObjectPath(path);
       const most = object ? this.bounds.fileBytes * 8 : this.bounds.fileBytes;
       const content = readLower(lowerFd, path, most);
@@ -97,22 +105,27 @@ class Search {
       }
       this.files++;
       this.bytes += content.bytes.length;
-      const lastWritten = content.changed + TICK_MS;
-      if (object) git.look(object, content.bytes, lastWritten, program);
+      const time = content.changed + TICK_MS;
+      if (object) git.look(object, content.bytes, time, program);
       else if (!isBinary(content.bytes)) {
-        const like = shingles.find(content.bytes, lastWritten);
-        if (like) this.found.push({ kind: 'text', path: root.show(path), ...this.describe(like), program });
+        const hits = shingles.look(content.bytes, time);
+        if (hits) alike.push({ file, hits });
       }
       await this.breathe();
     }
-    for (const { repository, what, like, program } of git.findings()) {
-      this.found.push({ kind: 'git', path: root.show(repository), what, ...this.describe(like), program });
-    }
-    for (const [why, count] of git.unsearched) this.leaveOut(why, count);
+    return () => {
+      for (const { file, hits } of alike) {
+        const like = shingles.judge(hits);
+        if (like) this.add({ kind: 'text', path: root.show(file.path) }, like, file.program);
+      }
+      for (const { repository, what, like, program } of git.findings())
+        this.add({ kind: 'git', path: root.show(repository), what }, like, program);
+      for (const [why, count] of git.unsearched) this.leaveOut(why, count);
+    };
   }
 
-  private describe({ source, words, percent }: Resemblance): Pick<Escape, 'protected' | 'words' | 'percent'> {
-    return { protected: source.shown, words, percent };
+  private add(found: Escape, { source, words, percent }: Resemblance, program: Program | undefined): void {
+    this.found.push({ ...found, protected: source.shown, words, percent, ...(program && { program }) });
   }
 
   private isOver(): boolean {
@@ -139,6 +152,8 @@ class Search {
   }
 }
 
+/** What git keeps of a commit's message besides the commit. */
+const OF_GIT = /(?:^|\/)\.git\/(?:logs\/|COMMIT_EDITMSG$)/;
 const INSTALLED = /(?:^|\/)(?:node_modules|\.venv|venv|site-packages|target|vendor|__pycache__)\//;
 
 /** What people write is looked at first, and what programs install last. */

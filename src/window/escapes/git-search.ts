@@ -8,14 +8,14 @@ import type { Program } from '../../overlay/ledger.ts';
 import { displayName } from '../../sys/bytes.ts';
 import { type GitObject, looseObject, messageOf, packedObjects, treeEntries } from './git-objects.ts';
 import { isBinary } from './protected-text.ts';
-import type { ProtectedShingles, Resemblance } from './resemblance.ts';
+import type { Hit, ProtectedShingles, Resemblance } from './resemblance.ts';
 
 interface Finding {
   /** Byte string, relative to the root. */
   repository: string;
   type: GitObject['type'];
   id: string | undefined;
-  like: Resemblance;
+  hits: readonly Hit[];
   program: Program | undefined;
 }
 
@@ -31,11 +31,11 @@ export class GitSearch {
     this.mostBytes = mostBytes;
   }
 
-  /** `bytes` are those of a loose object, or of a pack where `id` is undefined. */
+  /** `bytes` are those of a loose object, or of a pack where `id` is undefined; `time` as for ProtectedShingles.look. */
   look(
     { repository, id }: { repository: string; id: string | undefined },
     bytes: Buffer,
-    lastWritten: number,
+    time: number,
     program: Program | undefined,
   ): void {
     const look = (object: GitObject) => {
@@ -47,8 +47,8 @@ export class GitSearch {
       const isMessage = object.type === 'commit' || object.type === 'tag';
       const text = isMessage ? messageOf(object.body) : object.body;
       if (object.type === 'blob' && isBinary(text)) return;
-      const like = this.shingles.find(text, lastWritten);
-      if (like) this.found.push({ repository, type: object.type, id, like, program });
+      const hits = this.shingles.look(text, time);
+      if (hits) this.found.push({ repository, type: object.type, id, hits, program });
     };
     if (id === undefined) {
       for (const object of packedObjects(bytes, this.mostBytes)) look(object);
@@ -59,9 +59,16 @@ export class GitSearch {
     else this.unsearched.set('large git objects', (this.unsearched.get('large git objects') ?? 0) + 1);
   }
 
-  *findings(): Generator<Omit<Finding, 'type' | 'id'> & { what: string }> {
-    for (const { type, id, ...finding } of this.found) {
-      yield { ...finding, repository: finding.repository || '.', what: this.nameOf(type, id) };
+  /** After all texts of the window were looked at. */
+  *findings(): Generator<{
+    repository: string;
+    what: string;
+    like: Resemblance;
+    program: Program | undefined;
+  }> {
+    for (const { repository, type, id, hits, program } of this.found) {
+      const like = this.shingles.judge(hits);
+      if (like) yield { repository: repository || '.', what: this.nameOf(type, id), like, program };
     }
   }
 

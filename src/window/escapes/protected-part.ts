@@ -4,10 +4,11 @@
  */
 import { type Change, changesOf } from '../../overlay/changes.ts';
 import type { Overlay } from '../../overlay/overlay.ts';
+import type { Mark } from '../../overlay/page-history.ts';
 import { S_IFREG } from '../../sys/constants.ts';
 import { protectedText } from './protected-text.ts';
 import { readLower, readUpper } from './quiet-reads.ts';
-import type { Source } from './resemblance.ts';
+import type { Passage, Source } from './resemblance.ts';
 
 /** One root of the window. */
 export interface SearchedRoot {
@@ -44,16 +45,48 @@ export function protectedOf(root: SearchedRoot): Protected {
     if (content === 'large') part.unsearched.push('large protected files');
     if (typeof content === 'string') continue;
     left -= content.bytes.length;
-    const fresh = before ? grownBy(before, content.bytes) : content.bytes;
-    const { passages } = protectedText(change.path, fresh);
-    if (before) part.before.push(before, ...passagesOf(change.path, before));
+    if (before) part.before.push(before, ...textsOf(change.path, before));
+    const since = overlay.ledger.since(change.path) ?? 0;
+    const marks = overlay.pages.marksOf(change.node);
+    const from = grownBy(before, content.bytes) ? before!.length : 0;
     part.sources.push({
       shown: root.show(change.path),
-      since: overlay.ledger.since(change.path) ?? 0,
-      passages,
+      ...passagesOf(change.path, content.bytes, from, marks, since),
     });
   }
+  for (const [path, versions] of overlay.pages.versions()) {
+    const since = overlay.ledger.since(path) ?? 0;
+    for (const { text, marks } of versions)
+      part.sources.push({ shown: root.show(path), ...passagesOf(path, text, 0, marks, since) });
+  }
   return part;
+}
+
+/** What goes on over the place where a page grew is found by the bytes in front of it. */
+const OVERLAP = 256;
+
+/** The text of a file from `from` on, each part with the time since when it was there at the latest. */
+function passagesOf(
+  path: string,
+  bytes: Buffer,
+  from: number,
+  marks: readonly Mark[],
+  since: number,
+): Pick<Source, 'kind' | 'passages'> {
+  const whole = protectedText(path, bytes.subarray(from));
+  // JSON cannot be cut where it grew.
+  if (whole.kind !== 'page' || marks.length === 0)
+    return { kind: whole.kind, passages: whole.passages.map((text) => ({ text, since })) };
+  const passages: Passage[] = [];
+  let at = from;
+  // What stands past the last mark was not written by a write of this window.
+  for (const { time, size } of [...marks, { time: since, size: bytes.length }]) {
+    if (size <= at) continue;
+    const grown = protectedText(path, bytes.subarray(Math.max(from, at - OVERLAP), size));
+    for (const text of grown.passages) passages.push({ text, since: time });
+    at = size;
+  }
+  return { kind: whole.kind, passages };
 }
 
 function textBefore(overlay: Overlay, change: Change): Buffer | undefined {
@@ -63,13 +96,13 @@ function textBefore(overlay: Overlay, change: Change): Buffer | undefined {
   return typeof content === 'string' ? undefined : content.bytes;
 }
 
-/** Of a log that was only appended to what is new: the old part need not be read as text again. */
-function grownBy(before: Buffer, now: Buffer): Buffer {
-  const grew = before.length > 0 && before.at(-1) === 0x0a && now.length > before.length;
-  return grew && now.subarray(0, before.length).equals(before) ? now.subarray(before.length) : now;
+/** Whether a log was only appended to: its old part need not be read as text again. */
+function grownBy(before: Buffer | undefined, now: Buffer): boolean {
+  if (before?.at(-1) !== 0x0a || now.length <= before.length) return false;
+  return now.subarray(0, before.length).equals(before);
 }
 
 /** As the window's own version is read: what is escaped in JSON stands in no other file like that. */
-function passagesOf(path: string, bytes: Buffer): Buffer[] {
+function textsOf(path: string, bytes: Buffer): Buffer[] {
   return protectedText(path, bytes).passages.map((passage) => Buffer.from(passage));
 }

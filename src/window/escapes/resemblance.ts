@@ -1,19 +1,28 @@
 /**
- * Which protected text stands in which other text. State: the shingles that are new in this window's protected files,
- * each with the files that it is of.
+ * Which protected text stands in which other text. State: the shingles that are new in this window's protected files, each
+ * with the files that it is of and since when; and when it was first seen elsewhere.
+ *
+ * What stood elsewhere before it stood in a protected file is none of its text: a page may quote the source it is about.
  */
 import { eachShingle, folded, SHINGLE_WORDS } from './shingles.ts';
 
-/** A passage of two sentences; less than that is coincidence too often. */
-const LEAST_WORDS = 16;
-const LEAST_BYTES = 64;
+/**
+ * A passage of two sentences; less than that is coincidence too often. Of a conversation a paragraph: what people ask
+ * for in a sentence is the commit's subject.
+ */
+const LEAST = { page: { words: 16, bytes: 64 }, conversation: { words: 32, bytes: 128 } } as const;
+
+/** Text between whose parts no shingle goes, that was there since `since`: ms since the epoch, 0 where it is not known. */
+export interface Passage {
+  text: string;
+  since: number;
+}
 
 export interface Source {
   /** How the report names it. */
   shown: string;
-  /** Since when it can have had its text in this window: ms since the epoch. */
-  since: number;
-  passages: string[];
+  kind: keyof typeof LEAST;
+  passages: Passage[];
 }
 
 export interface Resemblance {
@@ -24,77 +33,112 @@ export interface Resemblance {
   percent: number;
 }
 
+interface Occurrence {
+  source: number;
+  since: number;
+}
+
+/** A shingle that a text has in common with protected files, at the place of its last word. */
+export interface Hit {
+  hash: number;
+  last: number;
+  bytes: number;
+}
+
+/** What a text has of one source. */
+interface Share {
+  words: number;
+  bytes: number;
+  shingles: Set<number>;
+  /** The last word that was counted. */
+  upTo: number;
+}
+
 export class ProtectedShingles {
   private readonly sources: readonly Source[];
-  /** Indices of sources, by shingle. */
-  private readonly of = new Map<number, number[]>();
-  private readonly totals: number[] = [];
+  private readonly occurrences = new Map<number, Occurrence[]>();
+  /** The earliest time at which a text that is not protected had the shingle. */
+  private readonly elsewhere = new Map<number, number>();
+  private totals: number[] | undefined;
 
   constructor(sources: readonly Source[]) {
     this.sources = sources;
-    sources.forEach(({ passages }, index) => {
-      for (const passage of passages) {
-        eachShingle(folded(Buffer.from(passage)), ({ hash, telling }) => {
-          if (!telling) return;
-          const known = this.of.get(hash);
-          if (!known) this.of.set(hash, [index]);
-          else if (known.at(-1) !== index) known.push(index);
+    for (const [source, { passages }] of sources.entries()) {
+      for (const { text, since } of passages) {
+        eachShingle(folded(Buffer.from(text)), ({ hash, telling }) => {
+          if (telling) this.add(hash, source, since);
         });
       }
-    });
+    }
+  }
+
+  private add(hash: number, source: number, since: number): void {
+    const known = this.occurrences.get(hash);
+    const own = known?.find((occurrence) => occurrence.source === source);
+    if (own) own.since = Math.min(own.since, since);
+    else if (known) known.push({ source, since });
+    else this.occurrences.set(hash, [{ source, since }]);
   }
 
   get isEmpty(): boolean {
-    return this.of.size === 0;
+    return this.occurrences.size === 0;
   }
 
-  /** What stands in this text was there before the window. */
+  /** What stands in this text was protected before the window. */
   forgive(text: Buffer): void {
     eachShingle(folded(text), ({ hash }) => {
-      this.of.delete(hash);
+      this.occurrences.delete(hash);
     });
   }
 
   /**
-   * The protected file that most of this text is from, if it is more than a coincidence. Only those count that had their
-   * text before `lastWritten` (ms since the epoch), when the text was written for the last time.
+   * Takes note of a text that is not protected and was there at `time` (ms since the epoch). Returns what it has in
+   * common with protected files, to be judged when all texts were looked at; undefined for nothing.
    */
-  find(text: Buffer, lastWritten: number): Resemblance | undefined {
-    const words = new Map<number, number>();
-    const bytes = new Map<number, number>();
-    const shingles = new Map<number, Set<number>>();
-    const upTo = new Map<number, number>();
-    eachShingle(folded(text), (shingle) => {
-      for (const index of this.of.get(shingle.hash) ?? []) {
-        if (this.sources[index]!.since > lastWritten) continue;
-        const fresh = Math.min(SHINGLE_WORDS, shingle.last - (upTo.get(index) ?? -1));
-        upTo.set(index, shingle.last);
-        words.set(index, (words.get(index) ?? 0) + fresh);
-        bytes.set(index, (bytes.get(index) ?? 0) + (shingle.bytes * fresh) / SHINGLE_WORDS);
-        const found = shingles.get(index) ?? new Set();
-        shingles.set(index, found.add(shingle.hash));
-      }
+  look(text: Buffer, time: number): Hit[] | undefined {
+    let hits: Hit[] | undefined;
+    eachShingle(folded(text), ({ hash, last, bytes }) => {
+      if (!this.occurrences.has(hash)) return;
+      this.elsewhere.set(hash, Math.min(time, this.elsewhere.get(hash) ?? time));
+      hits ??= [];
+      hits.push({ hash, last, bytes });
     });
-    let best: number | undefined;
-    for (const [index, count] of words) {
-      if (count < LEAST_WORDS || bytes.get(index)! < LEAST_BYTES) continue;
-      if (best === undefined || count > words.get(best)!) best = index;
+    return hits;
+  }
+
+  /** The protected file that most of a text is from, if it is more than a coincidence. */
+  judge(hits: readonly Hit[]): Resemblance | undefined {
+    const shares = new Map<number, Share>();
+    for (const { hash, last, bytes } of hits) {
+      const elsewhere = this.elsewhere.get(hash)!;
+      for (const { source, since } of this.occurrences.get(hash) ?? []) {
+        if (since > elsewhere) continue;
+        const share = shares.get(source) ?? { words: 0, bytes: 0, shingles: new Set(), upTo: -1 };
+        shares.set(source, share);
+        const fresh = Math.min(SHINGLE_WORDS, last - share.upTo);
+        share.upTo = last;
+        share.words += fresh;
+        share.bytes += (bytes * fresh) / SHINGLE_WORDS;
+        share.shingles.add(hash);
+      }
     }
-    if (best === undefined) return undefined;
-    const share = shingles.get(best)!.size / this.totalOf(best);
-    return {
-      source: this.sources[best]!,
-      words: words.get(best)!,
-      percent: Math.max(1, Math.round(share * 100)),
-    };
+    const telling = [...shares].filter(([source, { words, bytes }]) => {
+      const least = LEAST[this.sources[source]!.kind];
+      return words >= least.words && bytes >= least.bytes;
+    });
+    if (telling.length === 0) return undefined;
+    const [source, { words, shingles }] = telling.reduce((a, b) => (b[1].words > a[1].words ? b : a));
+    const percent = Math.max(1, Math.round((shingles.size / this.totalOf(source)) * 100));
+    return { source: this.sources[source]!, words, percent };
   }
 
   /** How many shingles of a source are new. */
-  private totalOf(index: number): number {
-    if (this.totals.length === 0) {
-      for (const indices of this.of.values())
-        for (const one of indices) this.totals[one] = (this.totals[one] ?? 0) + 1;
+  private totalOf(source: number): number {
+    if (!this.totals) {
+      this.totals = this.sources.map(() => 0);
+      for (const occurrences of this.occurrences.values())
+        for (const occurrence of occurrences) this.totals[occurrence.source]!++;
     }
-    return this.totals[index] ?? 1;
+    return this.totals[source]!;
   }
 }
