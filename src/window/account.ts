@@ -1,5 +1,6 @@
 /** From a window that has closed to its report. */
 import { writeFileSync } from 'node:fs';
+import type { Overlay } from '../overlay/overlay.ts';
 import { displayName } from '../sys/bytes.ts';
 import type { EscapeSearch } from './escapes/escape.ts';
 import { inheritedWriters } from './escapes/inherited.ts';
@@ -49,10 +50,12 @@ export async function account(
  * has as well.
  */
 async function searchEscapes(window: Window, inherited: readonly number[]): Promise<EscapeSearch> {
-  const { overlay } = window.server;
-  if (overlay.ledger.isEmpty && inheritedWriters(overlay, inherited).length === 0) return NOT_SEARCHED;
+  const overlays = window.servers.map(({ overlay }) => overlay);
+  const toLookAt = (overlay: Overlay) =>
+    !overlay.ledger.isEmpty || inheritedWriters(overlay, inherited).length > 0;
+  if (!overlays.some(toLookAt)) return NOT_SEARCHED;
   const { findEscapes } = await import('./escapes/find-escapes.ts');
-  return findEscapes([{ overlay, show: displayName }], window.opened.getTime(), inherited);
+  return findEscapes(overlays, window.opened.getTime(), inherited);
 }
 
 /** Nothing was caught: nothing can have escaped. */

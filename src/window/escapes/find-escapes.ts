@@ -6,12 +6,13 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Program } from '../../overlay/ledger.ts';
+import type { Overlay } from '../../overlay/overlay.ts';
 import type { WrittenFile } from '../../overlay/written-files.ts';
 import { monotonicMs } from '../../sys/clock.ts';
 import type { Escape, EscapeSearch } from './escape.ts';
 import { gitObjectPath } from './git-objects.ts';
 import { GitSearch } from './git-search.ts';
-import { type Protected, protectedOf, type SearchedRoot } from './protected-part.ts';
+import { type Protected, protectedOf } from './protected-part.ts';
 import { isBinary } from './protected-text.ts';
 import { readLower } from './quiet-reads.ts';
 import { type Hit, ProtectedShingles, type Resemblance } from './resemblance.ts';
@@ -35,21 +36,21 @@ const TICK_MS = 10;
  * this process that the command has as well.
  */
 export async function findEscapes(
-  roots: readonly SearchedRoot[],
+  roots: readonly Overlay[],
   opened: number,
   inherited: readonly number[],
   bounds: Bounds = BOUNDS,
 ): Promise<EscapeSearch> {
   const began = monotonicMs();
   const search = new Search(roots, bounds, began);
-  const parts = roots.filter(({ overlay }) => !overlay.ledger.isEmpty).map(protectedOf);
+  const parts = roots.filter(({ ledger }) => !ledger.isEmpty).map(protectedOf);
   const ways = waysPast(roots, parts, opened, inherited);
   await search.lookThrough(parts);
   return search.result(ways);
 }
 
 class Search {
-  private readonly roots: readonly SearchedRoot[];
+  private readonly roots: readonly Overlay[];
   private readonly bounds: Bounds;
   private readonly began: number;
   private readonly found: Escape[] = [];
@@ -58,7 +59,7 @@ class Search {
   private bytes = 0;
   private sliceEnds: number;
 
-  constructor(roots: readonly SearchedRoot[], bounds: Bounds, began: number) {
+  constructor(roots: readonly Overlay[], bounds: Bounds, began: number) {
     this.roots = roots;
     this.bounds = bounds;
     this.began = began;
@@ -74,16 +75,16 @@ class Search {
     const shingles = new ProtectedShingles(parts.flatMap(({ sources }) => sources));
     for (const { before } of parts) for (const text of before) shingles.forgive(text);
     if (shingles.isEmpty) return;
-    for (const { overlay } of this.roots)
-      for (const { text, time } of overlay.written.earlier) shingles.look(text, time + TICK_MS);
+    for (const { written } of this.roots)
+      for (const { text, time } of written.earlier) shingles.look(text, time + TICK_MS);
     const judgements: (() => void)[] = [];
     for (const root of this.roots) judgements.push(await this.lookThroughRoot(root, shingles));
     for (const judge of judgements) judge();
   }
 
   /** Looks at all texts of a root; the function returned adds what escaped, once all roots have been looked at. */
-  private async lookThroughRoot(root: SearchedRoot, shingles: ProtectedShingles): Promise<() => void> {
-    const { written, lowerFd } = root.overlay;
+  private async lookThroughRoot(root: Overlay, shingles: ProtectedShingles): Promise<() => void> {
+    const { written, lowerFd, ledger } = root;
     if (written.missed > 0) this.leaveOut('more files were written than are remembered', written.missed);
     const git = new GitSearch(shingles, this.bounds.fileBytes);
     const alike: { file: WrittenFile; hits: readonly Hit[] }[] = [];
@@ -94,7 +95,7 @@ class Search {
         break;
       }
       const { path, program } = file;
-      if (root.overlay.protects(path) || OF_GIT.test(path)) continue;
+      if (root.protects(path) || OF_GIT.test(path)) continue;
       const object = gitObjectPath(path);
       const most = object ? this.bounds.fileBytes * 8 : this.bounds.fileBytes;
       const content = readLower(lowerFd, path, most);
@@ -116,10 +117,10 @@ class Search {
     return () => {
       for (const { file, hits } of alike) {
         const like = shingles.judge(hits);
-        if (like) this.add({ kind: 'text', path: root.show(file.path) }, like, file.program);
+        if (like) this.add({ kind: 'text', path: ledger.shown(file.path) }, like, file.program);
       }
       for (const { repository, what, like, program } of git.findings())
-        this.add({ kind: 'git', path: root.show(repository), what }, like, program);
+        this.add({ kind: 'git', path: ledger.shown(repository), what }, like, program);
       for (const [why, count] of git.unsearched) this.leaveOut(why, count);
     };
   }

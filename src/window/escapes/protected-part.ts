@@ -10,15 +10,8 @@ import { protectedText } from './protected-text.ts';
 import { readLower, readUpper } from './quiet-reads.ts';
 import type { Passage, Source } from './resemblance.ts';
 
-/** One root of the window. */
-export interface SearchedRoot {
-  overlay: Overlay;
-  /** How the report names a path (a byte string, relative to the root). */
-  show(path: string): string;
-}
-
 export interface Protected {
-  root: SearchedRoot;
+  overlay: Overlay;
   changes: Change[];
   sources: Source[];
   before: Buffer[];
@@ -30,9 +23,9 @@ export interface Protected {
 const FILE_BYTES = 32 << 20;
 const ALL_BYTES = 64 << 20;
 
-export function protectedOf(root: SearchedRoot): Protected {
-  const { overlay } = root;
-  const part: Protected = { root, changes: changesOf(overlay), sources: [], before: [], unsearched: [] };
+export function protectedOf(overlay: Overlay): Protected {
+  const { shown } = overlay.ledger;
+  const part: Protected = { overlay, changes: changesOf(overlay), sources: [], before: [], unsearched: [] };
   let left = ALL_BYTES;
   for (const change of part.changes) {
     if (change.type !== S_IFREG) continue;
@@ -50,14 +43,14 @@ export function protectedOf(root: SearchedRoot): Protected {
     const marks = overlay.pages.marksOf(change.node);
     const from = grownBy(before, content.bytes) ? before!.length : 0;
     part.sources.push({
-      shown: root.show(change.path),
+      shown: shown(change.path),
       ...passagesOf(change.path, content.bytes, from, marks, since),
     });
   }
   for (const [path, versions] of overlay.pages.versions()) {
     const since = overlay.ledger.since(path) ?? 0;
     for (const { text, marks } of versions)
-      part.sources.push({ shown: root.show(path), ...passagesOf(path, text, 0, marks, since) });
+      part.sources.push({ shown: shown(path), ...passagesOf(path, text, 0, marks, since) });
   }
   return part;
 }

@@ -9,24 +9,24 @@ import { isWithin, type Mount, mountAt, readMountinfo } from '../mountinfo.ts';
 import { type Place, placeOf } from '../users.ts';
 import type { Escape } from './escape.ts';
 import { inheritedWriters, mayWrite, pathOfDescriptor } from './inherited.ts';
-import type { Protected, SearchedRoot } from './protected-part.ts';
+import type { Protected } from './protected-part.ts';
 
 /** `parts` are of the roots in which something protected was written; of the others only inherited descriptors count. */
 export function waysPast(
-  roots: readonly SearchedRoot[],
+  roots: readonly Overlay[],
   parts: readonly Protected[],
   opened: number,
   inherited: readonly number[],
 ): Escape[] {
   const mounts = parts.length > 0 ? readMountinfo() : [];
   const escapes: Escape[] = [];
-  for (const { overlay, show } of roots) {
+  for (const overlay of roots) {
     for (const path of inheritedWriters(overlay, inherited))
-      escapes.push({ kind: 'descriptor', path: show(path) });
+      escapes.push({ kind: 'descriptor', path: overlay.ledger.shown(path) });
   }
   for (const part of parts) {
-    const mount = mountOf(part.root.overlay, mounts);
-    const place = mount && placeOfLower(part.root.overlay, mount);
+    const mount = mountOf(part.overlay, mounts);
+    const place = mount && placeOfLower(part.overlay, mount);
     if (place) escapes.push(...foreignDescriptors(part, place));
     escapes.push(...changedMeanwhile(part, opened), ...leadingOut(part, roots));
     if (mount && place) escapes.push(...otherMounts(mount, place, mounts));
@@ -45,7 +45,7 @@ function placeOfLower({ lowerFd }: Overlay, mount: Mount): Place {
 }
 
 /** Real files that the window has its own version of, open for writing in a process that does not see the window. */
-function foreignDescriptors({ root, changes }: Protected, place: Place): Escape[] {
+function foreignDescriptors({ overlay, changes }: Protected, place: Place): Escape[] {
   const paths = new Set(changes.filter(({ lower }) => lower).map(({ path }) => path));
   const names = new Set([...paths].map((path) => posix.basename(path)));
   if (names.size === 0) return [];
@@ -62,7 +62,7 @@ function foreignDescriptors({ root, changes }: Protected, place: Place): Escape[
         const relative = at.path.slice(place.path === '/' ? 1 : place.path.length + 1);
         if (!paths.has(relative)) continue;
         const command = displayName(readFileSync(`/proc/${pid}/comm`, 'latin1').trimEnd());
-        escapes.push({ kind: 'descriptor', path: root.show(relative), program: { pid, command } });
+        escapes.push({ kind: 'descriptor', path: overlay.ledger.shown(relative), program: { pid, command } });
       }
     } catch (error) {
       // It ended meanwhile, or is another user's.
@@ -88,28 +88,28 @@ function linkAt(path: string): string {
 }
 
 /** What changed the real file was not this window, which has a version of its own. */
-function changedMeanwhile({ root, changes }: Protected, opened: number): Escape[] {
+function changedMeanwhile({ overlay, changes }: Protected, opened: number): Escape[] {
   const isChanged = (change: number) => change / 1e6 > opened;
   return changes
-    .filter(({ path, lower }) => lower && isChanged(lower.change) && root.overlay.protects(path))
-    .map(({ path }) => ({ kind: 'changed', path: root.show(path) }));
+    .filter(({ path, lower }) => lower && isChanged(lower.change) && overlay.protects(path))
+    .map(({ path }) => ({ kind: 'changed', path: overlay.ledger.shown(path) }));
 }
 
 /** What is there is not written through a link. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/opt', '/nix', '/etc', '/proc', '/sys', '/dev'];
 
 /** Protected symlinks of this window's making that lead out, judged by their text: where they lead is not touched. */
-function leadingOut({ root, changes }: Protected, roots: readonly SearchedRoot[]): Escape[] {
+function leadingOut({ overlay, changes }: Protected, roots: readonly Overlay[]): Escape[] {
   const escapes: Escape[] = [];
   for (const { path, type, node, lower } of changes) {
     if (type !== S_IFLNK || !node || lower) continue;
-    const target = upperTarget(root.overlay, node);
+    const target = upperTarget(overlay, node);
     if (typeof target === 'number') continue;
-    const leads = posix.resolve(root.overlay.rootPath, posix.dirname(path), target);
+    const leads = posix.resolve(overlay.rootPath, posix.dirname(path), target);
     if (SYSTEM.some((directory) => isWithin(leads, directory))) continue;
-    const home = roots.find(({ overlay }) => isWithin(leads, overlay.rootPath));
-    if (home && !isWrittenAt(home.overlay, leads.slice(home.overlay.rootPath.length + 1))) continue;
-    escapes.push({ kind: 'symlink', path: root.show(path), what: displayName(leads) });
+    const home = roots.find(({ rootPath }) => isWithin(leads, rootPath));
+    if (home && !isWrittenAt(home, leads.slice(home.rootPath.length + 1))) continue;
+    escapes.push({ kind: 'symlink', path: overlay.ledger.shown(path), what: displayName(leads) });
   }
   return escapes;
 }
