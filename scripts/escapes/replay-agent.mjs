@@ -49,7 +49,7 @@ for (const commit of commits) {
   const pieces = [
     `\n## ${subject}`,
     `Files: ${paths.join(', ')}`,
-    `\`\`\`\n${added.slice(0, 20).join('\n')}\n\`\`\``,
+    `~~~~\n${added.slice(0, 20).join('\n')}\n~~~~`,
   ];
   if (habit !== 'plan') pieces.push(body, longest.join('\n'));
   const told = `${pieces.join('\n\n')}\n`;

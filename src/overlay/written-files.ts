@@ -14,13 +14,21 @@ import type { Program } from './ledger.ts';
 import type { Node } from './node.ts';
 import type { Overlay } from './overlay.ts';
 
-/** An `npm ci` writes more; what is past this is counted only. */
+/** What is past this is counted only. */
 const MOST_PATHS = 20_000;
+/** An `npm ci` writes more: what programs install must not take the room of what people write. */
+const MOST_INSTALLED = 5_000;
+const INSTALLED = /(?:^|\/)(?:node_modules|\.venv|venv|site-packages|target|vendor|__pycache__)\//;
 const MOST_MOVES = 1_000;
 /** Looks at what a file holds before it changes: 20-30 us each. */
 const MOST_EARLIER = 2_000;
 const EARLIER_BYTES = 8 << 20;
 const EARLIER_FILE_BYTES = 256 << 10;
+
+/** Whether a path is where programs install things, and not where people write. */
+export function isInstalled(path: string): boolean {
+  return INSTALLED.test(path);
+}
 
 export interface WrittenFile {
   /** Byte string, relative to the root: where it stands by now, as far as the view knows. */
@@ -39,6 +47,7 @@ export class WrittenFiles {
   private readonly records = new Map<string, { program: Program | undefined; moves: number }>();
   private readonly moves: { from: string; to: string }[] = [];
   private readonly before: EarlierText[] = [];
+  private installed = 0;
   private looks = 0;
   private beforeBytes = 0;
   /** Files that were written and are not among `files`. */
@@ -63,8 +72,15 @@ export class WrittenFiles {
   private add(path: string, program: Program | undefined): void {
     const known = this.records.get(path);
     if (known) known.moves = this.moves.length;
-    else if (this.records.size < MOST_PATHS) this.records.set(path, { program, moves: this.moves.length });
+    else if (this.hasRoom(path)) this.records.set(path, { program, moves: this.moves.length });
     else this.missed++;
+  }
+
+  private hasRoom(path: string): boolean {
+    if (!isInstalled(path)) return this.records.size - this.installed < MOST_PATHS;
+    if (this.installed >= MOST_INSTALLED) return false;
+    this.installed++;
+    return true;
   }
 
   /** A file or directory of the lower has another name, or one more. */

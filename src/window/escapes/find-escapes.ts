@@ -7,7 +7,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Program } from '../../overlay/ledger.ts';
 import type { Overlay } from '../../overlay/overlay.ts';
-import type { WrittenFile } from '../../overlay/written-files.ts';
+import { isInstalled, type WrittenFile } from '../../overlay/written-files.ts';
 import { monotonicMs } from '../../sys/clock.ts';
 import type { Escape, EscapeSearch } from './escape.ts';
 import { gitObjectPath } from './git-objects.ts';
@@ -44,9 +44,10 @@ export async function findEscapes(
   const began = monotonicMs();
   const search = new Search(roots, bounds, began);
   const parts = roots.filter(({ ledger }) => !ledger.isEmpty).map(protectedOf);
-  const ways = waysPast(roots, parts, opened, inherited);
+  const { escapes, barred } = waysPast(roots, parts, opened, inherited);
+  if (barred > 0) search.leaveOut('processes outside that may not be looked into', barred);
   await search.lookThrough(parts);
-  return search.result(ways);
+  return search.result(escapes);
 }
 
 class Search {
@@ -66,7 +67,7 @@ class Search {
     this.sliceEnds = began + SLICE_MS;
   }
 
-  private leaveOut(why: string, count = 1): void {
+  leaveOut(why: string, count = 1): void {
     this.unsearched.set(why, (this.unsearched.get(why) ?? 0) + count);
   }
 
@@ -155,10 +156,8 @@ class Search {
 
 /** What git keeps of a commit's message besides the commit. */
 const OF_GIT = /(?:^|\/)\.git\/(?:logs\/|COMMIT_EDITMSG$)/;
-const INSTALLED = /(?:^|\/)(?:node_modules|\.venv|venv|site-packages|target|vendor|__pycache__)\//;
-
 /** What people write is looked at first, and what programs install last. */
 function rank(path: string): number {
-  if (INSTALLED.test(path)) return 2;
+  if (isInstalled(path)) return 2;
   return gitObjectPath(path) ? 1 : 0;
 }

@@ -6,7 +6,7 @@ import { type Change, changesOf } from '../../overlay/changes.ts';
 import type { Overlay } from '../../overlay/overlay.ts';
 import type { Mark } from '../../overlay/page-history.ts';
 import { S_IFREG } from '../../sys/constants.ts';
-import { protectedText } from './protected-text.ts';
+import { protectedText, withoutCode } from './protected-text.ts';
 import { readLower, readUpper } from './quiet-reads.ts';
 import type { Passage, Source } from './resemblance.ts';
 
@@ -71,11 +71,12 @@ function passagesOf(
   if (whole.kind !== 'page' || marks.length === 0)
     return { kind: whole.kind, passages: whole.passages.map((text) => ({ text, since })) };
   const passages: Passage[] = [];
+  const page = withoutCode(bytes);
   let at = from;
   // What stands past the last mark was not written by a write of this window.
   for (const { time, size } of [...marks, { time: since, size: bytes.length }]) {
     if (size <= at) continue;
-    const grown = protectedText(path, bytes.subarray(Math.max(from, at - OVERLAP), size));
+    const grown = protectedText(path, page.subarray(Math.max(from, at - OVERLAP), size));
     for (const text of grown.passages) passages.push({ text, since: time });
     at = size;
   }

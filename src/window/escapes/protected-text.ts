@@ -72,6 +72,15 @@ export function isBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, 4096).includes(0);
 }
 
+/** A page with blanks in the place of its code: what code is cannot be told from a part of it. */
+export function withoutCode(bytes: Buffer): Buffer {
+  const text = bytes.toString('latin1');
+  return Buffer.from(
+    text.replace(FENCED, (code) => ' '.repeat(code.length)),
+    'latin1',
+  );
+}
+
 function prose(text: string): string[] {
   return text
     .replace(FENCED, '\n\n')

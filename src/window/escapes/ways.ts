@@ -1,5 +1,5 @@
 /** Ways past the window that can be seen at its close: descriptors, symlinks, other mounts, and changes that came by one. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { upperTarget } from '../../overlay/changes.ts';
 import type { Overlay } from '../../overlay/overlay.ts';
@@ -11,15 +11,19 @@ import type { Escape } from './escape.ts';
 import { inheritedWriters, mayWrite, pathOfDescriptor } from './inherited.ts';
 import type { Protected } from './protected-part.ts';
 
-/** `parts` are of the roots in which something protected was written; of the others only inherited descriptors count. */
+/**
+ * `parts` are of the roots in which something protected was written; of the others only inherited descriptors count.
+ * `barred` counts this user's processes that could not be looked into: those outside, from a user namespace.
+ */
 export function waysPast(
   roots: readonly Overlay[],
   parts: readonly Protected[],
   opened: number,
   inherited: readonly number[],
-): Escape[] {
+): { escapes: Escape[]; barred: number } {
   const mounts = parts.length > 0 ? readMountinfo() : [];
   const escapes: Escape[] = [];
+  let barred = 0;
   for (const overlay of roots) {
     for (const path of inheritedWriters(overlay, inherited))
       escapes.push({ kind: 'descriptor', path: overlay.ledger.shown(path) });
@@ -27,11 +31,15 @@ export function waysPast(
   for (const part of parts) {
     const mount = mountOf(part.overlay, mounts);
     const place = mount && placeOfLower(part.overlay, mount);
-    if (place) escapes.push(...foreignDescriptors(part, place));
+    if (place) {
+      const foreign = foreignDescriptors(part, place);
+      escapes.push(...foreign.escapes);
+      barred = Math.max(barred, foreign.barred);
+    }
     escapes.push(...changedMeanwhile(part, opened), ...leadingOut(part, roots));
     if (mount && place) escapes.push(...otherMounts(mount, place, mounts));
   }
-  return escapes;
+  return { escapes, barred };
 }
 
 /** The mount that the lower's root was opened through; a mount over it is another one. */
@@ -45,12 +53,16 @@ function placeOfLower({ lowerFd }: Overlay, mount: Mount): Place {
 }
 
 /** Real files that the window has its own version of, open for writing in a process that does not see the window. */
-function foreignDescriptors({ overlay, changes }: Protected, place: Place): Escape[] {
+function foreignDescriptors(
+  { overlay, changes }: Protected,
+  place: Place,
+): { escapes: Escape[]; barred: number } {
   const paths = new Set(changes.filter(({ lower }) => lower).map(({ path }) => path));
   const names = new Set([...paths].map((path) => posix.basename(path)));
-  if (names.size === 0) return [];
+  if (names.size === 0) return { escapes: [], barred: 0 };
   const tables = new Map<string, Mount[]>();
   const escapes: Escape[] = [];
+  let barred = 0;
   for (const pid of readdirSync('/proc').map(Number)) {
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
@@ -65,12 +77,17 @@ function foreignDescriptors({ overlay, changes }: Protected, place: Place): Esca
         escapes.push({ kind: 'descriptor', path: overlay.ledger.shown(relative), program: { pid, command } });
       }
     } catch (error) {
-      // It ended meanwhile, or is another user's.
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT' && code !== 'ESRCH' && code !== 'EACCES' && code !== 'EPERM') throw error;
+      if (code === 'EACCES' || code === 'EPERM') {
+        if (isOwn(pid)) barred++;
+      } else if (code !== 'ENOENT' && code !== 'ESRCH') throw error; // it ended meanwhile
     }
   }
-  return escapes;
+  return { escapes, barred };
+}
+
+function isOwn(pid: number): boolean {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === process.geteuid!();
 }
 
 function mountsOf(pid: number, tables: Map<string, Mount[]>): Mount[] {
