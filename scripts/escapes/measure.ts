@@ -77,7 +77,8 @@ function replay(repository: string, scratch: string): void {
     '--format=%H',
     `-${values.commits}`,
   );
-  const commits = log.split('\n').reverse();
+  // A first commit has none to start from.
+  const commits = log.split('\n').reverse().slice(1);
   for (const habit of HABITS) {
     const alarms: Escape[] = [];
     let wrong = 0;

@@ -7,10 +7,10 @@
 import { eachShingle, folded, SHINGLE_WORDS } from './shingles.ts';
 
 /**
- * A passage of two sentences; less than that is coincidence too often. Of a conversation a paragraph: what people ask
- * for in a sentence is the commit's subject.
+ * A long sentence; less than that is a coincidence too often: a commit's subject stands in the notes on it. Of a
+ * conversation a paragraph: what people ask for in a sentence is what is done.
  */
-const LEAST = { page: { words: 16, bytes: 64 }, conversation: { words: 32, bytes: 128 } } as const;
+const LEAST = { page: { words: 20, bytes: 60 }, conversation: { words: 32, bytes: 96 } } as const;
 
 /** Text between whose parts no shingle goes, that was there since `since`: ms since the epoch, 0 where it is not known. */
 export interface Passage {
@@ -65,8 +65,8 @@ export class ProtectedShingles {
     this.sources = sources;
     for (const [source, { passages }] of sources.entries()) {
       for (const { text, since } of passages) {
-        eachShingle(folded(Buffer.from(text)), ({ hash, telling }) => {
-          if (telling) this.add(hash, source, since);
+        eachShingle(folded(Buffer.from(text)), (shingle) => {
+          if (shingle.isTelling) this.add(shingle.hash, source, since);
         });
       }
     }

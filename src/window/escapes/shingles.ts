@@ -3,6 +3,7 @@
  * shingles, whatever became of case, line breaks, indentation, quoting and punctuation; a word that was changed takes
  * eight shingles with it and leaves the rest (Broder, "On the resemblance and containment of documents", 1997).
  */
+import { isAscii } from 'node:buffer';
 
 export const SHINGLE_WORDS = 8;
 /** Bytes of its words together: eight of English have some 36, eight CJK characters 24. */
@@ -46,45 +47,72 @@ const LOWER_CASE = 0x20;
 
 /** Bytes whose words are found whatever their case: most text is ASCII and stays as it is. */
 export function folded(bytes: Buffer): Buffer {
-  for (const byte of bytes) {
-    if (byte >= 0x80) return Buffer.from(bytes.toString('utf8').normalize('NFKC').toLowerCase());
-  }
-  return bytes;
+  return isAscii(bytes) ? bytes : Buffer.from(bytes.toString('utf8').normalize('NFKC').toLowerCase());
 }
 
-/** One shingle as `eachShingle` shows it: the same object each time. */
-export interface Shingle {
+/** Multipliers of two polynomials of the last words' hashes, and their powers for the word that drops out. */
+const HIGH = 0x85ebca6b;
+const LOW = 0xc2b2ae35;
+const HIGH_OUT = power(HIGH, SHINGLE_WORDS);
+const LOW_OUT = power(LOW, SHINGLE_WORDS);
+
+function power(base: number, exponent: number): number {
+  let product = 1;
+  for (let i = 0; i < exponent; i++) product = Math.imul(product, base);
+  return product;
+}
+
+/** The last words of a text, as `eachShingle` shows them at each word: the same object each time. */
+export class Shingle {
   /** An integer below 2^52. */
-  hash: number;
-  /** Which word of the text is its last, counted from 0. */
-  last: number;
+  hash = 0;
+  /** Which word of the text is the last, counted from 0. */
+  last = -1;
+  /** Bytes of the words together. */
+  bytes = 0;
+  private high = 0;
+  private low = 0;
+  private readonly hashes = new Int32Array(SHINGLE_WORDS);
+  private readonly lengths = new Int32Array(SHINGLE_WORDS);
+  private readonly lettered = new Uint8Array(SHINGLE_WORDS);
+  /** Code marks in front of each word. */
+  private readonly marks = new Int32Array(SHINGLE_WORDS);
+
+  /** One word more. Returns whether there are enough for a shingle. */
+  add(word: number, length: number, letters: boolean, marks: number): boolean {
+    const slot = ++this.last % SHINGLE_WORDS;
+    // The slot holds 0 until it has been filled once, which takes nothing out.
+    const out = this.hashes[slot]!;
+    this.high = (Math.imul(this.high, HIGH) + word - Math.imul(out, HIGH_OUT)) | 0;
+    this.low = (Math.imul(this.low, LOW) + word - Math.imul(out, LOW_OUT)) | 0;
+    this.bytes += length - this.lengths[slot]!;
+    this.hashes[slot] = word;
+    this.lengths[slot] = length;
+    this.lettered[slot] = letters ? 1 : 0;
+    this.marks[slot] = marks;
+    this.hash = (this.high >>> 0) * 2 ** 20 + (this.low >>> 12);
+    return this.last >= SHINGLE_WORDS - 1;
+  }
+
   /** Prose that is worth comparing: not code, not numbers, not the same few words. */
-  telling: boolean;
-  /** Bytes of its words together. */
-  bytes: number;
+  get isTelling(): boolean {
+    if (this.bytes < LEAST_BYTES) return false;
+    const first = (this.last + 1) % SHINGLE_WORDS;
+    let letters = 0;
+    let codeMarks = 0;
+    for (let slot = 0; slot < SHINGLE_WORDS; slot++) {
+      letters += this.lettered[slot]!;
+      if (slot !== first) codeMarks += this.marks[slot]!;
+    }
+    const distinct = new Set(this.hashes).size;
+    return letters >= LEAST_LETTERED && codeMarks <= MOST_CODE_MARKS && distinct >= LEAST_DISTINCT;
+  }
 }
 
 /** Calls `visit` for each shingle of `text`, which `folded` has given. */
 export function eachShingle(text: Buffer, visit: (shingle: Shingle) => void): void {
-  const hashes = new Int32Array(SHINGLE_WORDS);
-  const lengths = new Int32Array(SHINGLE_WORDS);
-  const lettered = new Uint8Array(SHINGLE_WORDS);
-  /** Code marks in front of each word. */
-  const marks = new Int32Array(SHINGLE_WORDS);
-  const shingle: Shingle = { hash: 0, last: -1, telling: false, bytes: 0 };
-  let marksBefore = 0;
-  const word = (hash: number, length: number, letters: boolean) => {
-    const index = ++shingle.last;
-    const slot = index % SHINGLE_WORDS;
-    hashes[slot] = hash;
-    lengths[slot] = length;
-    lettered[slot] = letters ? 1 : 0;
-    marks[slot] = marksBefore;
-    marksBefore = 0;
-    if (index < SHINGLE_WORDS - 1) return;
-    combine(shingle, hashes, lengths, lettered, marks);
-    visit(shingle);
-  };
+  const shingle = new Shingle();
+  let marks = 0;
   const { length } = text;
   for (let at = 0; at < length; ) {
     const byte = text[at]!;
@@ -93,19 +121,21 @@ export function eachShingle(text: Buffer, visit: (shingle: Shingle) => void): vo
       const start = at;
       let hash = 0x811c9dc5;
       let letters = false;
-      for (let kindHere = kind; kindHere === DIGIT || kindHere === LETTER; ) {
-        const here = text[at]!;
-        if (kindHere === LETTER) letters = true;
-        hash = Math.imul(hash ^ (here >= 0x41 && here <= 0x5a ? here | LOWER_CASE : here), 0x01000193);
-        kindHere = ++at < length ? KINDS[text[at]!]! : SEPARATOR;
+      for (let here = kind; here === DIGIT || here === LETTER; ) {
+        const char = text[at]!;
+        if (here === LETTER) letters = true;
+        hash = Math.imul(hash ^ (char >= 0x41 && char <= 0x5a ? char | LOWER_CASE : char), 0x01000193);
+        here = ++at < length ? KINDS[text[at]!]! : SEPARATOR;
       }
-      word(hash, at - start, letters);
+      if (shingle.add(hash, at - start, letters, marks)) visit(shingle);
+      marks = 0;
     } else if (kind === IDEOGRAPH || (kind === EAST_ASIAN && text[at + 1] !== 0x80)) {
       const hash = (byte << 16) | ((text[at + 1] ?? 0) << 8) | (text[at + 2] ?? 0);
-      word(Math.imul(hash, 0x9e3779b1), 3, true);
+      if (shingle.add(Math.imul(hash, 0x9e3779b1), 3, true, marks)) visit(shingle);
+      marks = 0;
       at += 3;
     } else if (kind === SEPARATOR) {
-      marksBefore += CODE_MARK[byte]!;
+      marks += CODE_MARK[byte]!;
       // An escaped line break in JSON or in source: its letter belongs to no word.
       if (byte === BACKSLASH && isEscape(text[at + 1])) at++;
       at++;
@@ -115,39 +145,4 @@ export function eachShingle(text: Buffer, visit: (shingle: Shingle) => void): vo
 
 function isEscape(byte: number | undefined): boolean {
   return byte === 0x6e || byte === 0x72 || byte === 0x74; // n, r, t
-}
-
-function combine(
-  shingle: Shingle,
-  hashes: Int32Array,
-  lengths: Int32Array,
-  lettered: Uint8Array,
-  marks: Int32Array,
-): void {
-  let high = 0;
-  let low = 0;
-  let bytes = 0;
-  let letters = 0;
-  let codeMarks = 0;
-  let distinct = 0;
-  const first = shingle.last + 1; // the slot after the newest is the oldest
-  for (let i = 0; i < SHINGLE_WORDS; i++) {
-    const slot = (first + i) % SHINGLE_WORDS;
-    const hash = hashes[slot]!;
-    high = Math.imul(high ^ hash, 0x85ebca6b) + i;
-    low = Math.imul(low + hash, 0xc2b2ae35) ^ (low >>> 15);
-    bytes += lengths[slot]!;
-    letters += lettered[slot]!;
-    if (i > 0) codeMarks += marks[slot]!;
-    let seen = false;
-    for (let j = 0; j < i && !seen; j++) seen = hashes[(first + j) % SHINGLE_WORDS] === hash;
-    if (!seen) distinct++;
-  }
-  shingle.hash = (high >>> 0) * 2 ** 20 + (low >>> 12);
-  shingle.bytes = bytes;
-  shingle.telling =
-    bytes >= LEAST_BYTES &&
-    distinct >= LEAST_DISTINCT &&
-    letters >= LEAST_LETTERED &&
-    codeMarks <= MOST_CODE_MARKS;
 }
