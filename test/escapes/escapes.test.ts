@@ -1,11 +1,12 @@
 // What a window could not catch is found when it closes, and said; and ordinary work is no escape.
 import assert from 'node:assert/strict';
-import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Escape } from '../../src/window/escapes/escape.ts';
 import type { WindowReport } from '../../src/window/report.ts';
 import { python, withWorkspace } from '../cases/window.ts';
-import { forgetExec, protectedDifferences, type Workspace } from '../harness/forget.ts';
+import { forgetExec, plainExec, protectedDifferences, type Workspace } from '../harness/forget.ts';
+import { forgetFor } from '../harness/users.ts';
 
 const PAGE = `Ada Lovelace is going to leave the company in March because her mother is ill, and nobody
 else on the team knows about it yet. She wants Charles to take over the analytical engine.
@@ -150,3 +151,35 @@ finds('text that was in memory before the window is no escape of it', {
   script: `cat MEMORY.md > notes.txt\nlater\nmkdir memory\ncp MEMORY.md memory/again.md\nlater\ncp MEMORY.md more.txt\necho 'One more.' >> MEMORY.md\ncp MEMORY.md most.txt`,
   escapes: [],
 });
+
+withWorkspace(
+  'memory of another root of the window is found in the workspace, and by its own name',
+  async (workspace) => {
+    const home = join(workspace.top, 'agent');
+    mkdirSync(home);
+    const { uid, gid } = statSync(workspace.path);
+    chownSync(home, uid, gid);
+    const script = `${put(join(home, 'memory.md'), PAGE)}later\ncp '${home}/memory.md' notes.txt`;
+    const { report } = await run(workspace, script, ['--root', home]);
+    assert.deepEqual(report.escapes.map(short), [`text | notes.txt | ${home}/memory.md`]);
+  },
+  { shape: { empty: true } },
+);
+
+withWorkspace(
+  'a mount that every process sees is looked at when it is unmounted',
+  async (workspace) => {
+    const file = join(workspace.top, 'report.json');
+    const forget = forgetFor(workspace.user);
+    const script = `set -e\nput() { mkdir -p "$(dirname "$1")"; cat > "$1"; }
+${forget} mount --report ${file} ${workspace.path}
+cd ${workspace.path}
+${put('memory/ada.md', PAGE)}sleep 0.05\ncp memory/ada.md notes.txt\ncd /\n${forget} unmount ${workspace.path}`;
+    const result = await plainExec(workspace, ['sh', '-c', script], { cwd: '/' });
+    assert.equal(result.code, 0, result.stderr);
+    const report = JSON.parse(readFileSync(file, 'utf8')) as WindowReport;
+    assert.deepEqual(report.escapes.map(short), ['text | notes.txt | memory/ada.md']);
+    assert.match(`${result.stdout}${result.stderr}`, /escaped: notes\.txt has 34 words of memory\/ada\.md/);
+  },
+  { shape: { empty: true }, users: ['root'] },
+);
