@@ -5,7 +5,7 @@
 import type { Action, ToolCall } from './mock-model.ts';
 
 export interface Agent {
-  name: 'pi' | 'codex' | 'gemini-cli' | 'opencode';
+  name: 'pi' | 'codex' | 'gemini-cli' | 'opencode' | 'claude-code';
   /** Arguments for one prompt and no terminal; an agent that can, goes on with the transcript in file `session`, if given. */
   args(prompt: string, session?: string): string[];
   /** The program's file, relative to its node_modules; started by `node` if its name ends in `.js`. */
@@ -197,6 +197,42 @@ export const opencode: Agent = {
         };
       case 'shell':
         return { name: 'bash', args: { command: action.command, description: 'as asked' } };
+    }
+  },
+};
+
+/** A native program (Bun) without a database: transcripts, locks and settings in many small files. */
+export const claudeCode: Agent = {
+  name: 'claude-code',
+  homeVariable: 'CLAUDE_CONFIG_DIR',
+  defaultHome: '.claude',
+  program: '@anthropic-ai/claude-code-linux-x64/claude',
+  args: (prompt) => ['--print', '--allowedTools', 'Bash,Edit,Read', '--', prompt],
+  homeFiles: () => ({ 'settings.json': '{}\n' }),
+  env: (modelUrl) => ({
+    ANTHROPIC_BASE_URL: modelUrl,
+    ANTHROPIC_API_KEY: MODEL_KEY,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  }),
+  toolCall(action) {
+    const shell = (command: string): ToolCall => ({
+      name: 'Bash',
+      args: { command, description: 'as asked' },
+    });
+    switch (action.kind) {
+      case 'read':
+        return { name: 'Read', args: { file_path: action.path } };
+      case 'write':
+        // Its own tool writes over no file that it has not read.
+        return shell(heredoc(action.path, action.content));
+      case 'edit':
+        return {
+          name: 'Edit',
+          args: { file_path: action.path, old_string: action.from, new_string: action.to },
+        };
+      case 'shell':
+        return shell(action.command);
     }
   },
 };

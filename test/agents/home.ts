@@ -60,7 +60,12 @@ async function runAtHome(
     const report = join(top, 'report.json');
     const result = await runWatched(
       [forgetFor(user), 'exec', '--report', report, '--', ...program, ...agent.args(PROMPT)],
-      { user, cwd: workspace, env: { ...env, XDG_CONFIG_HOME: '', TMPDIR: temporary }, timeout: 120_000 },
+      {
+        user,
+        cwd: workspace,
+        env: { ...env, XDG_CONFIG_HOME: '', TMPDIR: temporary, CLAUDE_CODE_TMPDIR: temporary },
+        timeout: 120_000,
+      },
     );
     const told = `${result.stdout}${result.stderr}`;
     assert.equal(result.code, 0, told);

@@ -35,6 +35,7 @@ const FACTS: Record<string, { forgets: string[]; real: string[] }> = {
       'file-history/s/abc@v1',
       'CLAUDE.md',
       'a-directory-of-the-next-version/x',
+      'plugins/store/x.json',
       'backups/.claude.json.backup.1',
     ].map((path) => `~/.claude/${path}`),
     real: [

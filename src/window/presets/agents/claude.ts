@@ -1,6 +1,6 @@
 import type { Preset } from '../preset.ts';
 
-const documentation = "its documentation (claude-directory, settings) and the program's own text";
+const documentation = 'run under forget with a mock model; its documentation (claude-directory, settings)';
 const date = '2026-11-30';
 
 export const claude: Preset = {
@@ -41,6 +41,8 @@ export const claude: Preset = {
         '!/hooks/',
         '!/output-styles/',
         '!/plugins/',
+        // What the built-in ones keep of each session.
+        '/plugins/store/',
         '!/rules/',
         '!/skills/',
         '!/themes/',
@@ -81,5 +83,7 @@ export const claude: Preset = {
     '.claude.json: sign-in and settings, with a little of each project (last session, cost); --agent claude+config covers it',
     'CLAUDE.md and CLAUDE.local.md of the workspace; -p CLAUDE.md covers them',
   ],
-  notes: ['output of background tasks stands in /tmp/claude-UID until the system clears it; TMPDIR moves it'],
+  notes: [
+    'output of background tasks stands in /tmp/claude-UID until the system clears it; CLAUDE_CODE_TMPDIR moves it',
+  ],
 };
