@@ -160,7 +160,7 @@ test('parts of the configuration are always chosen', limit, () => {
   configure({ parts: { openclaw: ['real-databases'] } });
   const [openclaw] = shown(['openclaw']);
   assert.ok(openclaw?.parts[0]?.chosen);
-  assert.ok(openclaw.covers[0]?.rules.includes('!/state/openclaw.sqlite'));
+  assert.ok(openclaw.covers[0]?.rules.includes('!/state/openclaw*.sqlite*'));
   configure({ parts: { opencla: ['real-databases'] } });
   assert.match(forget(['exec', '--', 'true']).stderr, /no preset "opencla" \(did you mean openclaw\?\)/);
 });

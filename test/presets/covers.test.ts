@@ -284,6 +284,9 @@ test('a part changes what it says, and nothing else', { timeout }, () => {
   assert.ok(!covered('claude', { CLAUDE_CONFIG_DIR: '/c' }).forgets('/c/.claude.json'));
   const kept = covered('openclaw+real-databases');
   assert.ok(!kept.forgets('/home/ada/.openclaw/agents/main/agent/openclaw-agent.sqlite-wal'));
+  assert.ok(
+    !kept.forgets('/home/ada/.openclaw/agents/main/agent/openclaw-agent.sqlite.generation-lock.sqlite'),
+  );
   assert.ok(kept.forgets('/home/ada/.openclaw/agents/main/sessions/a.jsonl'));
   assert.ok(!covered('hermes+real-kanban').forgets('/home/ada/.hermes/kanban.db-wal'));
   assert.ok(covered('hermes+real-kanban').forgets('/home/ada/.hermes/state.db'));

@@ -1,6 +1,7 @@
 import type { Preset } from '../preset.ts';
 
-const source = 'Cline CLI 3.0.65: @cline/shared 0.0.86 (storage/paths)';
+const source =
+  'Cline CLI 3.0.65, run under forget by hand with a mock model; @cline/shared 0.0.86 (storage/paths)';
 const date = '2026-11-30';
 
 export const cline: Preset = {
@@ -38,7 +39,7 @@ export const cline: Preset = {
     'skills, rules, plugins, cron and schedules in ~/.cline; ~/Documents/Cline',
   ],
   notes: [
-    'a Cline hub that runs already writes past a window of forget exec: end it first',
+    'a Cline hub that runs already writes past a window of forget exec: end it first; one that is started inside is ended with the window',
     "the extension for VS Code keeps its tasks with the editor's, which this does not cover",
   ],
 };

@@ -1,11 +1,11 @@
 import type { Preset } from '../preset.ts';
 
 const source =
-  'OpenClaw 2026.9.6: its docs (gateway/security/secrets-and-storage, gateway/config-agents) and source';
+  'OpenClaw 2026.9.6, run bare with a mock model and Node 24; its docs (gateway/security/secrets-and-storage, gateway/config-agents) and source';
 const date = '2026-11-30';
 
 /** What its own tools write as memory, in a workspace of its agents. */
-const MEMORY = ['MEMORY.md', 'USER.md', 'SOUL.md', 'DREAMS.md', 'memory/'];
+const MEMORY = ['MEMORY.md', 'USER.md', 'SOUL.md', 'IDENTITY.md', 'DREAMS.md', 'memory/'];
 
 const rules = [
   '/*',
@@ -34,7 +34,8 @@ const rules = [
   ...MEMORY.map((name) => `/workspace*/${name}`),
 ];
 
-const databases = ['!/agents/*/agent/openclaw-agent.sqlite', '!/state/openclaw.sqlite'];
+// With their locks, which are databases too: openclaw-agent.sqlite.generation-lock.sqlite.
+const databases = ['!/agents/*/agent/openclaw-agent.sqlite*', '!/state/openclaw*.sqlite*'];
 
 const home = '${OPENCLAW_STATE_DIR:-${OPENCLAW_HOME:-~}/.openclaw}';
 const profile = '${OPENCLAW_HOME:-~}/.openclaw-$OPENCLAW_PROFILE';
@@ -65,7 +66,7 @@ export const openclaw: Preset = {
   real: [
     'openclaw.json, .env, secrets.json, *.token, credentials, identity, settings: credentials and settings',
     'extensions, hooks, npm, npm-runtime, skills, tools, cron/jobs.json: what you installed or set up',
-    'workspace*: the work of its agents, but for MEMORY.md, USER.md, SOUL.md, DREAMS.md and memory/',
+    'workspace*: the work of its agents, but for MEMORY.md, USER.md, SOUL.md, IDENTITY.md, DREAMS.md and memory/',
   ],
   notes: [
     'a gateway that runs already writes past a window of forget exec: stop it first, or start it inside',
