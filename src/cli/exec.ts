@@ -23,10 +23,14 @@ const after = `
 The command sees the workspace as it is, at its own path; what it writes to protected
 paths stays in RAM and is gone when it ends. All else it writes is real at once.
 forget's options end at the first word that is not one, or at "--".
+
+An agent that forget knows is recognised by its program ("forget presets" lists them), and
+the places where it keeps its state are covered too; --agent names another, or none.
 ${configurationHelp}
 Examples:
   forget exec -- claude
   forget exec -p '/notes/' --exempt 'train.jsonl' -- codex exec 'fix the tests'
+  forget exec --agent mem0 -- python assistant.py
   forget exec -w ~/project --report report.json -- sh -c 'make && ./agent'
   forget exec --fail-on leak --fail-on protected-write -- ./agent   # in CI
 
@@ -49,8 +53,9 @@ export function addExec(program: Command, context: Context): void {
       throw new Failure('no command given; write it after the options: forget exec -- COMMAND');
     const { buildSettings } = await import('../window/settings.ts');
     const cwd = context.cwd();
-    const { settings, notices } = await buildSettings(options(), cwd);
+    const { settings, notices, covering } = await buildSettings({ ...options(), argv }, cwd);
     notices.forEach(say);
+    if (!settings.quiet) covering.forEach(say);
     const { execWindow } = await import('../window/exec.ts');
     context.end(await execWindow(settings, { argv, cwd }));
   });

@@ -15,6 +15,7 @@ import { addExec } from './exec.ts';
 import { addManualPage } from './manual.ts';
 import { addMount } from './mount.ts';
 import { say } from './output.ts';
+import { addPresets } from './presets.ts';
 import { addReport } from './report.ts';
 import { addShell } from './shell.ts';
 import { addStatus } from './status.ts';
@@ -59,6 +60,7 @@ async function run(args: string[]): Promise<number> {
   addMount(program, context);
   addUnmount(program, context);
   addStatus(program);
+  addPresets(program, context);
   addDoctor(program, context);
   addReport(program);
   addCompletion(program);

@@ -16,6 +16,7 @@ belongs to that user.
 ${configurationHelp}
 Examples:
   forget mount ~/project
+  forget mount --agent claude --agent codex ~/project
   forget mount --foreground ~/project /mnt/view
   forget mount --json ~/project
 
@@ -40,10 +41,11 @@ export function addMount(program: Command, context: Context): void {
       import('../window/workspace.ts'),
     ]);
     const cwd = context.cwd();
-    const { settings, notices } = await buildSettings({ ...options(), workspace }, cwd);
+    const { settings, notices, covering } = await buildSettings({ ...options(), workspace }, cwd);
     const place =
       mountpoint === undefined ? settings.workspace : resolveMountpoint(mountpoint, cwd, settings.workspace);
     notices.forEach(say);
+    if (!settings.quiet) covering.forEach(say);
     const { foreground, force, json } = command.opts<{ foreground?: true; force?: true; json?: true }>();
     const { mountWindow } = await import('../window/mount.ts');
     context.end(
