@@ -21,26 +21,54 @@ import { childrenOf } from './ancestry.ts';
 import type { Launcher } from './command.ts';
 
 const PIPE = 3;
+/** Of 50 ms and the time that looking takes. */
+const END_ROUNDS = 100;
 const NAME = 'forget-guardian';
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
 
-/** By the device's number: another mount may stand at the same place by then. */
+/**
+ * Mounts are told by the device's number: another may stand at the same place by then. Where the window has a mount
+ * namespace to itself, all who are left in it are ended before the mounts go: a process that had left the command's session
+ * would find the bare directories there, and write on. They get errors from the end of the server until then. A server that
+ * lives, and was only cleared by force, ends its command itself: of that the signal may speak, but not the pipe.
+ */
 const SCRIPT = `exec </dev/null >/dev/null 2>&1
+end() {
+  rounds=0
+  while [ $rounds -lt ${END_ROUNDS} ]; do
+    rounds=$((rounds + 1))
+    found=
+    for process in /proc/[0-9]*; do
+      pid=\${process#/proc/}
+      [ "$pid" = $$ ] && continue
+      [ "$process/ns/mnt" -ef /proc/self/ns/mnt ] || continue
+      kill -KILL "$pid" && found=1
+    done
+    [ "$found" ] || break
+    sleep 0.05
+  done
+}
 clear() {
   trap '' USR1
-  mounts=$1
-  shift
+  own=$1 mounts=$2
+  shift 2
+  for mount in $mounts; do
+    device=\${mount%%,*}
+    abort=/sys/fs/fuse/connections/\${device#*:}/abort
+    [ -w "$abort" ] && echo 1 >"$abort"
+  done
+  [ "$own" = own ] && { [ "$over" ] || ! grep -q '^State:[[:space:]]*[^ZX[:space:]]' /proc/$PPID/status; } && end
   for mount in $mounts; do
     device=\${mount%%,*} mountpoint=\${mount#*,}
     grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo || continue
-    abort=/sys/fs/fuse/connections/\${device#*:}/abort
-    [ -w "$abort" ] && echo 1 >"$abort"
     printf %b "$mountpoint" | xargs -0 "$@"
   done
   exit
 }
+over=
 trap 'clear "$@"' USR1
 read -r _ <&${PIPE}
+over=1
 clear "$@"`;
 
 export interface GuardedMount {
@@ -55,6 +83,7 @@ function argumentsFor(
   { shell }: Launcher,
   mounts: readonly GuardedMount[],
   detach: readonly string[],
+  namespace: 'own' | 'shared',
 ): string[] {
   const list = mounts.map(({ mountpoint, device }) => {
     const escaped = mountpoint.replace(
@@ -63,7 +92,7 @@ function argumentsFor(
     );
     return `${device},${escaped}`;
   });
-  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, list.join(' '), ...detach];
+  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, namespace, list.join(' '), ...detach];
 }
 
 /** `detach` is the command that takes a mount away. It ends when `dismiss` is called. */
@@ -72,7 +101,7 @@ export function startGuardian(
   mounts: readonly GuardedMount[],
   detach: readonly string[],
 ): { dismiss(): void } {
-  const child: ChildProcess = spawn(launcher.setpriv, argumentsFor(launcher, mounts, detach), {
+  const child: ChildProcess = spawn(launcher.setpriv, argumentsFor(launcher, mounts, detach, 'shared'), {
     cwd: '/',
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -101,7 +130,7 @@ export function startWindowGuardian(
   try {
     const pid = spawnProcess({
       path: launcher.setpriv,
-      argv: [launcher.setpriv, ...argumentsFor(launcher, mounts, detach)],
+      argv: [launcher.setpriv, ...argumentsFor(launcher, mounts, detach, 'own')],
       environment: [...rawEnvironment().filter((line) => !line.startsWith('PATH=')), `PATH=${SYSTEM_PATH}`],
       cwd: '/',
       descriptors: [],
@@ -136,7 +165,7 @@ export function guardianOf(server: number): Guardian | undefined {
   for (const pid of childrenOf(server)) {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
     const at = words.indexOf(NAME);
-    const escaped = words[at + 1]?.split(' ')[0]?.replace(/^[^,]*,/, '');
+    const escaped = words[at + 2]?.split(' ')[0]?.replace(/^[^,]*,/, '');
     if (at < 0 || escaped === undefined) continue;
     const mountpoint = escaped.replace(/\\0([0-7]{3})/g, (_, digits: string) =>
       String.fromCharCode(Number.parseInt(digits, 8)),

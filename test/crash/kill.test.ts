@@ -206,3 +206,36 @@ time.sleep(60)`;
     }
   });
 }
+
+for (const user of users) {
+  test(`a process that left the command's session ends with forget, and never meets the bare workspace, as ${user}`, {
+    timeout: 60_000,
+  }, async () => {
+    const workspace = makeWorkspace(user);
+    let mark = '';
+    try {
+      // A file for each write: whichever one got through would show.
+      const on =
+        'i=0; while :; do i=$((i + 1)); echo secret > "memory/on-$i.md"; : > ../ready; sleep 0.01; done';
+      const ended = forgetExec(workspace, ['sh', '-c', `setsid sh -c '${on}' & sleep 60`], {
+        timeout: 30_000,
+        started: (_pid, given) => {
+          mark = given;
+        },
+      });
+      for (let i = 0; i < 500 && !existsSync(join(workspace.top, 'ready')); i++) await delay(10);
+      if (!existsSync(join(workspace.top, 'ready')))
+        assert.fail(`it does not start: ${JSON.stringify(await ended)}`);
+      // The guardian stands ready a moment later (exec.ts).
+      await delay(500);
+      const forget = markedProcesses(mark).filter((pid) => /^(node|MainThread)$/.test(programOf(pid)));
+      assert.equal(forget.length, 1);
+      process.kill(forget[0]!, 'SIGKILL');
+      await ended;
+      assert.deepEqual(await untilGone(mark), []);
+      assert.deepEqual(protectedDifferences(workspace), []);
+    } finally {
+      await disposeWorkspace(workspace);
+    }
+  });
+}
