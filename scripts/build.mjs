@@ -11,6 +11,7 @@ const root = new URL('..', import.meta.url).pathname;
 /** Files of their own, loaded late. */
 const apart = [
   'cli/main',
+  'cli/look-into',
   'cli/completion-script',
   'cli/manual-page',
   'window/config-schema',

@@ -7,7 +7,8 @@ With --json, standard output gets {"ok": true or false, "checks": [...]}, each c
   name, status ("ok", "warn" or "fail"), found (what this machine has), and
   advice (what to do, where something is to be done).
 "fail" means that "forget exec" cannot work for this user; "warn", that something is less
-than it could be. --fix unmounts forget mounts whose server is gone, never a live one.
+than it could be. --fix unmounts forget mounts whose server is gone, never a live one, and puts
+right what a "forget keep" that was cut off left in the current directory or above.
 
 Examples:
   forget doctor
@@ -21,11 +22,11 @@ export function addDoctor(program: Command, context: Context): void {
     .summary('say what this machine allows, and why not')
     .description('Check each thing that forget needs of this machine, and say what to do about it.')
     .option('--json', 'print JSON')
-    .option('--fix', 'unmount dead forget mounts')
+    .option('--fix', 'unmount dead forget mounts, and clear up after a keep that was cut off')
     .addHelpText('after', after)
     .action(async (options: { json?: true; fix?: true }) => {
       const { examine } = await import('../window/doctor.ts');
-      const { ok, checks } = await examine({ fix: options.fix ?? false });
+      const { ok, checks } = await examine({ fix: options.fix ?? false, cwd: context.cwd() });
       if (options.json) printJson({ ok, checks });
       else {
         const width = Math.max(...checks.map((check) => check.name.length));

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../window/failure.ts';
+import type { OnClose } from '../window/on-close.ts';
 import type { FailOn, SettingsOptions } from '../window/settings.ts';
 import type { Context } from './main.ts';
 import { say } from './output.ts';
@@ -9,6 +10,8 @@ interface ExecOptions {
   workspace?: string;
   keepCaps?: true;
   failOn?: FailOn[];
+  allowControl?: true;
+  onClose: OnClose;
 }
 
 const REASONS: readonly FailOn[] = ['leak', 'protected-write'];
@@ -32,11 +35,16 @@ Examples:
   forget exec -p '/notes/' --exempt 'train.jsonl' -- codex exec 'fix the tests'
   forget exec --agent mem0 -- python assistant.py
   forget exec -w ~/project --report report.json -- sh -c 'make && ./agent'
+  forget exec --on-close ask -- claude
   forget exec --fail-on leak --fail-on protected-write -- ./agent   # in CI
 
+While it runs, "forget diff", "list" and "log" show what the window holds, and "forget keep"
+brings chosen paths to the workspace. --on-close does that at the end: "ask" shows what there is
+and asks once, "keep" keeps all of it, or nothing where the workspace has changed meanwhile.
+
 Exit code: the command's own; 128+N when signal N ended it; 3 in place of those where
---fail-on found what it names; 125 when forget itself fails; 126 when the command is
-not executable; 127 when it is not found.`;
+--fail-on found what it names; 125 when forget itself fails or could not keep; 126 when the
+command is not executable; 127 when it is not found.`;
 
 export function addExec(program: Command, context: Context): void {
   const command = program
@@ -54,10 +62,11 @@ export function addExec(program: Command, context: Context): void {
     const { buildSettings } = await import('../window/settings.ts');
     const cwd = context.cwd();
     const { settings, notices, covering } = await buildSettings({ ...options(), argv }, cwd);
+    const ending = await endingOf(command);
     notices.forEach(say);
     if (!settings.quiet) covering.forEach(say);
     const { execWindow } = await import('../window/exec.ts');
-    context.end(await execWindow(settings, { argv, cwd }));
+    context.end(await execWindow(settings, { argv, cwd, ...ending }));
   });
 }
 
@@ -70,10 +79,25 @@ export function addExecOptions(command: Command): () => SettingsOptions {
         .choices(REASONS)
         .argParser<FailOn[] | undefined>(failOn),
     )
-    .option('--keep-caps', "as root, leave the command all of root's capabilities");
+    .option('--keep-caps', "as root, leave the command all of root's capabilities")
+    .addOption(
+      new Option('--on-close <what>', 'what becomes of protected writes when the command has ended')
+        .choices(['discard', 'ask', 'keep'])
+        .default('discard'),
+    )
+    .option('--allow-control', 'what runs inside may keep, too, and not only look');
   const options = addWindowOptions(command);
   return () => {
     const { workspace, keepCaps, failOn } = command.opts<ExecOptions>();
     return { ...options(), workspace, keepCaps, failOn };
   };
+}
+
+/** What those options say of the window's end, and of who may bring it about. */
+export async function endingOf(command: Command): Promise<{ onClose: OnClose; allowControl: boolean }> {
+  const { onClose, allowControl = false } = command.opts<ExecOptions>();
+  if (onClose === 'ask' && !(await import('../window/on-close.ts')).canAsk()) {
+    throw new Failure('--on-close ask needs a terminal to ask on; say discard or keep');
+  }
+  return { onClose, allowControl };
 }

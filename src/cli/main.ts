@@ -7,11 +7,13 @@
 import { Command, CommanderError } from 'commander';
 import { currentDirectory, rawArguments } from '../sys/argv.ts';
 import { displayName } from '../sys/bytes.ts';
-import { SysError } from '../sys/errno.ts';
-import { Failure } from '../window/failure.ts';
 import { addCompletion } from './completion.ts';
+import { addDiff } from './diff.ts';
 import { addDoctor } from './doctor.ts';
 import { addExec } from './exec.ts';
+import { addKeep } from './keep.ts';
+import { addList } from './list.ts';
+import { addLog } from './log.ts';
 import { addManualPage } from './manual.ts';
 import { addMount } from './mount.ts';
 import { say } from './output.ts';
@@ -60,6 +62,10 @@ async function run(args: string[]): Promise<number> {
   addMount(program, context);
   addUnmount(program, context);
   addStatus(program);
+  addList(program, context);
+  addDiff(program, context);
+  addLog(program, context);
+  addKeep(program, context);
   addPresets(program, context);
   addDoctor(program, context);
   addReport(program);
@@ -85,10 +91,8 @@ function explainUsage(text: string): string {
 /** A bug shows its stack; what was expected to go wrong is one line. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const expected =
-    error instanceof Failure ||
-    error instanceof SysError ||
-    ['RuleError', 'DriverUnavailable'].includes(error.name);
+  // By name: a file that is loaded late has classes of its own.
+  const expected = ['Failure', 'SysError', 'RuleError', 'DriverUnavailable'].includes(error.name);
   return expected ? error.message : `internal error, please report it: ${error.stack ?? error.message}`;
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { displayName } from '../sys/bytes.ts';
-import { addExecOptions } from './exec.ts';
+import { addExecOptions, endingOf } from './exec.ts';
 import type { Context } from './main.ts';
 import { say } from './output.ts';
 import { configurationHelp } from './window-options.ts';
@@ -33,6 +33,7 @@ export function addShell(program: Command, context: Context): void {
       import('../window/shell.ts'),
     ]);
     const cwd = context.cwd();
+    const ending = await endingOf(command);
     const { settings, notices, covering } = await buildSettings(options(), cwd);
     notices.forEach(say);
     if (!settings.quiet) covering.forEach(say);
@@ -41,6 +42,6 @@ export function addShell(program: Command, context: Context): void {
       say(`${displayName(argv[0]!)}: its prompt cannot be marked; FORGET_WINDOW is set in it`);
     }
     const { execWindow } = await import('../window/exec.ts');
-    context.end(await execWindow(settings, { argv, cwd, env }));
+    context.end(await execWindow(settings, { argv, cwd, env, ...ending }));
   });
 }

@@ -93,7 +93,7 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
   };
 }
 
-function globText(bytes: string): string {
+export function globText(bytes: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(bytes, 'latin1'));
   } catch {

@@ -100,7 +100,7 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
   error = o.statNode(node, st);
   if (error) return error;
   o.settle(node);
-  if (node.inUpper && !node.held && node.link) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
+  if (node.inUpper && !node.held && node.link) o.ledger.note(o.pathOf(node), caller.pid, 'change');
   reply.putAttrOut(attrValidity(o, node, st), st);
   return 0;
 }
@@ -171,8 +171,8 @@ function putI64(at: number, value: number): void {
   times.writeInt32LE(high, at + 4);
 }
 
-/** Sets both times of an object of the upper to those of a record, to the nanosecond. */
-export function copyTimes(o: Overlay, object: number, st: Stat): number {
+/** Both times of a record as utimensat takes them, to the nanosecond; in a Buffer that the next call overwrites. */
+export function timesOf(st: Stat): Buffer {
   const w = st.words;
   for (const [at, from] of [
     [0, 16],
@@ -183,7 +183,12 @@ export function copyTimes(o: Overlay, object: number, st: Stat): number {
     times.writeUInt32LE(w[from + 2]!, at + 8);
     times.writeUInt32LE(0, at + 12);
   }
-  return utimensat(o.upper.fd, o.upper.name(object), times, AT_SYMLINK_NOFOLLOW) < 0 ? errno() : 0;
+  return times;
+}
+
+/** Sets both times of an object of the upper to those of a record. */
+export function copyTimes(o: Overlay, object: number, st: Stat): number {
+  return utimensat(o.upper.fd, o.upper.name(object), timesOf(st), AT_SYMLINK_NOFOLLOW) < 0 ? errno() : 0;
 }
 
 /** A directory of the view changed: its times show it, without the lower's being touched. */

@@ -11,25 +11,11 @@ import { EACCES } from '../sys/errno.ts';
 import { errno, openat, readlinkat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { readTarget } from './attributes.ts';
+import { entryOf, isUnchanged, type LowerEntry } from './bases.ts';
 import { ownDescriptor } from './elsewhere.ts';
 import { LowerDirectory, openLowerFile, splitPath, withLowerDirectory } from './lower-path.ts';
-import { type Node, Whiteout } from './node.ts';
+import { Node, OWN_NAME, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
-
-/** What the lower has at a path. */
-export interface LowerEntry {
-  ino: number;
-  dev: number;
-  birth: number;
-  /** Type and permissions. */
-  mode: number;
-  uid: number;
-  gid: number;
-  size: number;
-  nlink: number;
-  /** Stat.change: the ctime, as one number to compare. */
-  change: number;
-}
 
 export interface Change {
   /** Byte string, relative to the root. */
@@ -54,18 +40,16 @@ export interface Change {
  */
 export function* walkChanges(o: Overlay): Generator<Change> {
   const root = new LowerDirectory(null, '', o.lowerFd);
-  const { root: node } = o;
-  if (node.inUpper) {
-    const lower = entryOf(o.lowerFd, '.');
-    if (lower && attributesDiffer(o, node, lower))
-      yield { path: '', kind: 'changed', type: S_IFDIR, node, lower };
-  }
-  yield* changesIn(o, node, '', root);
+  yield* changesIn(o, o.root, '', root);
 }
 
 /** The same as a list, with renames found. */
 export function changesOf(o: Overlay): Change[] {
-  const changes = [...walkChanges(o)];
+  return findRenames([...walkChanges(o)]);
+}
+
+/** Notes for each file where the lower has it, if the window moved it. */
+export function findRenames(changes: Change[]): Change[] {
   const gone = new Map<string, Change>();
   for (const change of changes) if (change.kind === 'deleted') gone.set(identity(change.lower!), change);
   for (const change of changes) {
@@ -84,9 +68,10 @@ function identity({ ino, dev, birth }: Pick<LowerEntry, 'ino' | 'dev' | 'birth'>
 function* changesIn(o: Overlay, dir: Node, path: string, lower: LowerDirectory): Generator<Change> {
   for (const [name, kid] of dir.kids ?? []) {
     const at = path === '' ? name : `${path}/${name}`;
+    if (kid === OWN_NAME) continue;
     if (kid instanceof Whiteout) yield* deletions(lower, at, name);
     else if (kid.inUpper) {
-      if (!kid.held) yield* changesAt(o, kid, at, name, lower);
+      if (!kid.held) yield* changesAt(o, dir, kid, at, name, lower);
     } else if (kid.isDirectory && kid.kids) {
       const below = new LowerDirectory(lower, name);
       try {
@@ -101,6 +86,7 @@ function* changesIn(o: Overlay, dir: Node, path: string, lower: LowerDirectory):
 /** A node in the upper. */
 function* changesAt(
   o: Overlay,
+  directory: Node,
   node: Node,
   path: string,
   name: string,
@@ -112,7 +98,9 @@ function* changesAt(
   const change: Change = { path, kind: lower ? 'changed' : 'created', type: node.type, node, lower };
   if (!node.isDirectory) {
     if (isDirectory) yield* deletionsIn(new LowerDirectory(parent, name), path);
-    yield change;
+    const base = directory.bases?.get(name);
+    const isKept = node.kept !== 0 && lower && base && isUnchanged(lower, base) && keptAsIs(o, node);
+    if (!isKept) yield change;
     return;
   }
   if (!isDirectory || attributesDiffer(o, node, lower!)) yield change;
@@ -150,21 +138,27 @@ function* deletionsIn(
   }
 }
 
-const lowerStat = new Stat();
 const upperStat = new Stat();
 
-function entryOf(dir: number, name: string): LowerEntry | null {
-  const st = lowerStat;
-  if (st.at(dir, scratchCstring(name)) !== 0) return null;
-  const { ino, dev, birth, mode, uid, gid, size, nlink, change } = st;
-  return { ino, dev, birth, mode, uid, gid, size, nlink, change };
+function keptAsIs(o: Overlay, node: Node): boolean {
+  return upperStat.at(o.upper.fd, o.upper.name(node.upper)) === 0 && upperStat.change === node.kept;
 }
 
 /** Times are not asked: each change in a directory moves them. */
 function attributesDiffer(o: Overlay, node: Node, lower: LowerEntry): boolean {
   const st = upperStat;
   if (st.at(o.upper.fd, o.upper.name(node.upper)) !== 0) return true;
-  return st.mode !== lower.mode || st.uid !== lower.uid || st.gid !== lower.gid;
+  return st.mode !== lower.mode || st.uid !== lower.uid || st.gid !== o.identity.shownGroup(lower.gid);
+}
+
+/** What the overlay itself has at a path. */
+export function inView(o: Overlay, path: string): Node | Whiteout | undefined {
+  let at: Node | Whiteout | undefined = o.root;
+  for (const name of path.split('/')) {
+    if (!(at instanceof Node)) return at;
+    at = at.kid(name);
+  }
+  return at;
 }
 
 /** What the lower has at a path now, or null. */
@@ -178,7 +172,7 @@ export function lowerEntryAt(o: Overlay, path: string): LowerEntry | null {
  * A descriptor of the window's own version of a regular file, for reads that say where (pread); to be closed by the
  * caller. -errno where it is gone.
  */
-export function openUpperSide(o: Overlay, change: Change): number {
+export function openUpperSide(o: Overlay, change: Pick<Change, 'path' | 'node'>): number {
   const { node } = change;
   if (!node?.inUpper) return openLowerFile(o.lowerFd, change.path);
   const open = () => openat(o.upper.fd, o.upper.name(node.upper), O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
@@ -191,11 +185,6 @@ export function openUpperSide(o: Overlay, change: Change): number {
   return own < 0 ? own : ownDescriptor(own);
 }
 
-/** The same of the lower's version. */
-export function openLowerSide(o: Overlay, change: Change): number {
-  return openLowerFile(o.lowerFd, change.path);
-}
-
 /** Where a symlink leads, as a byte string, or -errno. */
 export function upperTarget(o: Overlay, node: Node): string | number {
   const target = readTarget(o, node);
@@ -204,7 +193,7 @@ export function upperTarget(o: Overlay, node: Node): string | number {
 
 const targetBuffer = Buffer.alloc(4096);
 
-export function lowerTarget(o: Overlay, change: Change): string | number {
+export function lowerTarget(o: Overlay, change: Pick<Change, 'path' | 'lower'>): string | number {
   if (!change.lower || (change.lower.mode & S_IFMT) !== S_IFLNK) return '';
   const [directory, name] = splitPath(change.path);
   return withLowerDirectory(o.lowerFd, directory, (dir) => {

@@ -114,7 +114,7 @@ function wrote(o: Overlay, node: Node, fd: number, written: number, change: Chan
   if (node.held) {
     if (isTooBigToHold(o, fd)) releaseHeld(o, node, 'it grew past what is held');
   } else if (node.inUpper && node.link) {
-    o.ledger.note(o.pathOf(node), change.pid).written += written;
+    o.ledger.note(o.pathOf(node), change.pid, 'write', written);
     o.pages.wrote(node, change.offset + written);
   }
 }
@@ -165,7 +165,7 @@ export function fallocate(
   // No flag says, as a WRITE's does, whether the caller may keep setuid (CAP_FSETID): whoever is not root may not.
   if (caller.uid !== 0) clearSetuid(o, node);
   o.settle(node);
-  if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid).changed = true;
+  if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), caller.pid, 'change');
   return 0;
 }
 
@@ -207,7 +207,7 @@ export function copyFileRange(
     if (uid !== 0) clearSetuid(o, target);
     o.settle(target);
     if (target.inUpper && !target.held) {
-      o.ledger.note(o.pathOf(target), pid).written += n;
+      o.ledger.note(o.pathOf(target), pid, 'write', n);
       o.pages.wrote(target, targetOffset + n);
     }
   };

@@ -27,6 +27,7 @@ export function copyUpTree(o: Overlay, dir: Node): number {
   for (const node of found) {
     if (!node.isDirectory) continue;
     node.hasLower = false;
+    node.bases = null;
     o.descriptors.release(node);
     for (const [name, kid] of [...(node.kids ?? [])]) if (kid instanceof Whiteout) node.kids!.delete(name);
   }

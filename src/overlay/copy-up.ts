@@ -41,6 +41,7 @@ import {
 import { slowInPool } from '../sys/pool.ts';
 import { Stat } from '../sys/stat.ts';
 import { copyTimes, magicPath, readTarget } from './attributes.ts';
+import { noteBase } from './bases.ts';
 import { ownDescriptor } from './elsewhere.ts';
 import { findChild } from './lookup.ts';
 import { type Link, Node, WRITE_FD } from './node.ts';
@@ -48,7 +49,7 @@ import type { Overlay } from './overlay.ts';
 import { copyXattrs } from './xattrs.ts';
 
 /** 0.2 ms, where the lower's page cache has it: what another request may have to wait behind. */
-const INLINE_BYTES = 256 << 10;
+export const INLINE_BYTES = 256 << 10;
 const SLICE_BYTES = 1 << 20;
 /** What a pool thread copies at a time. */
 const STRIDE = 64 << 20;
@@ -130,12 +131,19 @@ function finish(o: Overlay, node: Node, object: number, st: Stat): number {
   if (node.type !== S_IFLNK && fchmodat(o.upper.fd, name(), st.mode & 0o7777, 0) < 0) return errno();
   const untimed = copyTimes(o, object, st);
   if (untimed) return untimed;
+  for (const { parent, name } of node.links()) noteOriginal(node, parent, name, st);
   node.upper = object;
   if (!node.isDirectory) node.unseenNames = Math.max(0, st.nlink - node.linkCount);
   node.copiedBirth = st.birth === 0 ? null : st.birthWords;
   // A directory keeps the descriptor of the lower one that shows through it.
   if (!node.isDirectory) o.descriptors.release(node);
   return 0;
+}
+
+/** What was copied, as the lower has it: the view's numbers are not its own. */
+function noteOriginal(node: Node, parent: Node, name: string, st: Stat): void {
+  noteBase(parent, name, st);
+  parent.bases!.get(name)!.ino = node.lowerIno;
 }
 
 function copyData(o: Overlay, object: number, source: number, bytes: number): number {
@@ -148,12 +156,12 @@ function copyData(o: Overlay, object: number, source: number, bytes: number): nu
   return error;
 }
 
-interface Position {
+export interface Position {
   at: number;
 }
 
 /** Copies the next slice of data, leaving holes as they are. Returns 0 or an errno. */
-function copySlice(source: number, target: number, position: Position, end: number): number {
+export function copySlice(source: number, target: number, position: Position, end: number): number {
   const data = lseek(source, position.at, SEEK_DATA);
   if (data < 0) {
     if (errno() === ENXIO) {
@@ -221,7 +229,12 @@ function copyElsewhere(
  * Copies all data up to `end`, a stride at a time, and calls back with 0 or an errno. Looking for holes may have to wait
  * for the disk as much as reading.
  */
-function copyStrides(source: number, target: number, end: number, done: (error: number) => void): void {
+export function copyStrides(
+  source: number,
+  target: number,
+  end: number,
+  done: (error: number) => void,
+): void {
   let at = 0;
   const offset = Buffer.alloc(8);
   const seekData = () => {
@@ -339,6 +352,6 @@ export function ensureLowerDirectory(o: Overlay, node: Node): void {
   const error = st.at(parent, name);
   if (error) throw new SysError(error, o.pathOf(node));
   o.table.identify(node, st);
-  node.hasLower = true;
+  node.gainLower();
   o.settle(link.parent);
 }

@@ -21,6 +21,7 @@ import {
 import { EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, ESTALE, errnoName, SysError } from '../sys/errno.ts';
 import { errno, fchmodat, getxattr, mkdirat, mknodat, openat, renameat2, symlinkat } from '../sys/libc.ts';
 import { magicPath, touchDirectory } from './attributes.ts';
+import { dropBase, noteBase } from './bases.ts';
 import { ensureLowerDirectory } from './copy-up.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, PATH_FD, Whiteout, WRITE_FD } from './node.ts';
@@ -116,7 +117,7 @@ function makeInLower(
   const type = what.mode & S_IFMT;
   if (whiteout) {
     if (whiteout.hidden && type === S_IFDIR) {
-      return restoreDirectory(o, parent, name, whiteout.hidden, what.mode, caller, reply);
+      return restoreDirectory(o, parent, name, whiteout, what.mode, caller, reply);
     }
     if (coversProtected(o, parent, name, whiteout)) {
       return makeInUpper(o, parent, name, 'upper', what, caller, reply);
@@ -181,6 +182,8 @@ export function setOriginalAside(o: Overlay, parent: Node, name: string): void {
       if (renameat2(dir, scratchCstring(name, 0), dir, scratchCstring(aside, 1), RENAME_NOREPLACE) === 0) {
         parent.kids!.set(aside, new Whiteout());
         if (parent.hiddenSubdirectories?.delete(name)) parent.hiddenSubdirectories.add(aside);
+        dropBase(parent, name);
+        if (o.lowerHas(parent, aside, o.stat)) noteBase(parent, aside, o.stat);
         const path = o.path(parent, aside) ?? aside;
         o.ledger.noteMoved(
           path,
@@ -198,7 +201,7 @@ function restoreDirectory(
   o: Overlay,
   parent: Node,
   name: string,
-  hidden: Map<string, Whiteout>,
+  whiteout: Whiteout,
   mode: number,
   caller: Caller,
   reply: Reply,
@@ -209,7 +212,8 @@ function restoreDirectory(
   if (error) return error;
   const node = o.table.find(st) ?? o.table.adopt(st);
   fchmodat(dir, scratchCstring(name), mode & 0o7777 & ~caller.umask, 0);
-  node.kids = new Map(hidden);
+  node.kids = new Map(whiteout.hidden);
+  node.bases = whiteout.bases;
   parent.kids!.delete(name);
   parent.hiddenSubdirectories?.delete(name);
   node.addLink(parent, name);
@@ -237,7 +241,7 @@ function makeInUpper(
   node.held = place === 'held';
   node.addLink(parent, name);
   touchDirectory(o, parent);
-  if (!node.held) o.ledger.note(o.pathOf(node), caller.pid).created = true;
+  if (!node.held) o.ledger.note(o.pathOf(node), caller.pid, 'create');
   const error = o.statNode(node, o.stat);
   return error || replyEntry(o, parent, node, o.stat, reply);
 }

@@ -62,7 +62,7 @@ function linkInUpper(
   if (!node.held || o.isProtectedName(parent, name)) {
     node.protected = true;
     node.held = false;
-    o.ledger.note(o.path(parent, name) ?? name, caller.pid).created = true;
+    o.ledger.note(o.path(parent, name) ?? name, caller.pid, 'create');
   }
   node.addLink(parent, name);
   touchChangeTime(o, node);

@@ -5,6 +5,7 @@ import { O_CLOEXEC, O_NOFOLLOW, O_PATH, S_IFLNK } from '../sys/constants.ts';
 import { EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOTDIR, ESTALE } from '../sys/errno.ts';
 import { close, errno, openat } from '../sys/libc.ts';
 import type { Stat } from '../sys/stat.ts';
+import { noteBase } from './bases.ts';
 import { type Node, PATH_FD, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 
@@ -75,6 +76,7 @@ export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: 
   // A directory has one name: it was renamed outside, and its old name is gone.
   if (node.isDirectory && node.link) node.removeLink(node.link.parent, node.link.name);
   if (node.unseenNames > 0) node.unseenNames--;
+  if (node.inUpper) noteBase(parent, name, st);
   node.addLink(parent, name);
   if (!node.protected && o.isProtectedName(parent, name)) node.protected = true;
   if (known?.isDirectory) classifyBelow(o, node);

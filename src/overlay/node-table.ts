@@ -124,6 +124,11 @@ export class NodeTable {
     known.names.add(`${parent.id}/${name}`);
   }
 
+  /** The lower has a file of the window's own in the place of one that was hidden there. */
+  noteReplaced(ino: number, parent: Node, name: string): void {
+    this.hiddenNames.get(ino)?.names.delete(`${parent.id}/${name}`);
+  }
+
   /** How many names the view shows of a lower file, which the record describes, looked up or not. */
   shownNames(st: Stat): number {
     const hidden = st.dev === this.device ? this.hiddenNames.get(st.ino) : undefined;

@@ -11,6 +11,7 @@
  */
 import type { Deferred } from '../fuse/handler.ts';
 import { S_IFDIR, S_IFREG } from '../sys/constants.ts';
+import type { Base } from './bases.ts';
 
 /** What a node's descriptor is good for. */
 export const NO_FD = 0;
@@ -30,10 +31,16 @@ export class Whiteout {
    * it: the whiteouts in it. `mkdir` of the same name finds it again, with all that was hidden still hidden.
    */
   readonly hidden: Map<string, Whiteout> | null;
-  constructor(hidden: Map<string, Whiteout> | null = null) {
+  /** Of such a directory: what those whiteouts cover. */
+  readonly bases: Map<string, Base> | null;
+  constructor(hidden: Map<string, Whiteout> | null = null, bases: Map<string, Base> | null = null) {
     this.hidden = hidden;
+    this.bases = hidden && bases;
   }
 }
+
+/** Over the names that forget itself makes in the lower for a moment. */
+export const OWN_NAME = new Whiteout();
 
 export type Kid = Node | Whiteout;
 
@@ -74,6 +81,9 @@ export class Node {
   /** The cookie for the next new name of its listing (listing.ts). */
   nextCookie = 0;
 
+  /** Directories: what the lower had at names that the overlay covers (bases.ts). */
+  bases: Map<string, Base> | null = null;
+
   /** Directories: counted by the parent as one that the lower does not have. */
   private upperOnly = false;
 
@@ -103,6 +113,8 @@ export class Node {
   settledChange = 0;
   /** Directories: the kernel was told for a name in it that there is none, and may keep that. */
   absences = false;
+  /** The ctime of its object in the upper when that was last kept: the same file is in the lower while it is the same. */
+  kept = 0;
   /** When the view of a lower directory last changed without the lower changing: ms since the epoch, or 0. */
   overlayChange = 0;
   /** Requests that wait until this node is copied up. */
@@ -125,6 +137,13 @@ export class Node {
   }
   get linkCount(): number {
     return (this.link ? 1 : 0) + (this.moreLinks?.length ?? 0);
+  }
+
+  /** Directories in the upper: the lower has one in the same place now, all of whose content the overlay covers. */
+  gainLower(): void {
+    this.hasLower = true;
+    if (this.upperOnly && this.link) this.link.parent.upperSubdirectories--;
+    this.upperOnly = false;
   }
 
   kid(name: string): Kid | undefined {

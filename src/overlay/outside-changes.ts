@@ -91,7 +91,7 @@ export class OutsideChanges {
  * From 6.13 on the kernel gives a file a new ctime for each change that comes after somebody looked at the last
  * one. Before, all changes within a tick of 1-10 ms share one, and equal ctimes prove nothing.
  */
-function kernelHasFineTimes(): boolean {
+export function kernelHasFineTimes(): boolean {
   const [major, minor] = release().split('.').map(Number) as [number, number];
   return major > 6 || (major === 6 && minor >= 13);
 }

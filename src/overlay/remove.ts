@@ -5,6 +5,7 @@ import { AT_REMOVEDIR, S_IFDIR, S_IFMT } from '../sys/constants.ts';
 import { EISDIR, ENOTDIR, ENOTEMPTY, EROFS, ESTALE } from '../sys/errno.ts';
 import { errno, unlinkat } from '../sys/libc.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
+import { dropBase, noteBase } from './bases.ts';
 import { isEmptyInView } from './listing.ts';
 import { findChild } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -20,7 +21,7 @@ export function unlink(o: Overlay, parentId: number, name: string, caller: Calle
   const refused = refuseRemoval(o, parent, name, inView);
   if (refused) return refused;
   if (!inView) return unlinkInLower(o, node, parent, name);
-  if (!node.held) o.ledger.note(o.path(parent, name) ?? name, caller.pid).deleted = true;
+  if (!node.held) o.ledger.note(o.path(parent, name) ?? name, caller.pid, 'delete');
   const error = takeName(o, node, parent, name);
   if (error) return error;
   o.dropIdle(node);
@@ -66,13 +67,16 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   const error = vacate(o, node, parent, name);
   if (error) return error;
   const covers = hidesLower(o, parent, name);
+  if (!covers) dropBase(parent, name);
+  else if (!node.inUpper) noteBase(parent, name, o.otherStat);
   const hidden = node.isDirectory ? whiteoutsOf(node) : null;
+  const { bases } = node;
   if (node.isDirectory) node.dropKids();
   node.removeLink(parent, name);
   if (covers) {
     node.hidden = !node.inUpper && o.otherStat.nlink === 1;
     parent.kids ??= new Map();
-    parent.kids.set(name, new Whiteout(o.isProtectedName(parent, name) ? null : hidden));
+    parent.kids.set(name, new Whiteout(o.isProtectedName(parent, name) ? null : hidden, bases));
   }
   touchChangeTime(o, node);
   return 0;
@@ -129,7 +133,7 @@ export function rmdir(o: Overlay, parentId: number, name: string, caller: Caller
     const hides = o.hide || whiteoutsOf(node).size > 0;
     if (!hides || !isEmptyInView(o, node)) return ENOTEMPTY;
   } else {
-    o.ledger.note(o.path(parent, name) ?? name, caller.pid).deleted = true;
+    o.ledger.note(o.path(parent, name) ?? name, caller.pid, 'delete');
   }
   const error = takeName(o, node, parent, name);
   if (error) return error;

@@ -20,6 +20,7 @@ import {
 import { errno, renameat2 } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
+import { dropBase } from './bases.ts';
 import { copyUp, ensureLowerDirectory, moveToLower } from './copy-up.ts';
 import { copyUpTree } from './copy-up-tree.ts';
 import { coversProtected, makeObject, setOriginalAside } from './create.ts';
@@ -184,7 +185,10 @@ function moveInView(o: Overlay, source: Side, target: Side, flags: number, calle
 function leaveName(o: Overlay, node: Node, source: Side): number {
   const error = vacate(o, node, source.parent, source.name);
   if (error) return error;
-  if (!hidesLower(o, source.parent, source.name)) return 0;
+  if (!hidesLower(o, source.parent, source.name)) {
+    dropBase(source.parent, source.name);
+    return 0;
+  }
   source.parent.kids ??= new Map();
   source.parent.kids.set(source.name, new Whiteout());
   return 0;
@@ -192,9 +196,8 @@ function leaveName(o: Overlay, node: Node, source: Side): number {
 
 function noteRename(o: Overlay, node: Node, fromPath: string, target: Side, caller: Caller): void {
   const path = o.path(target.parent, target.name) ?? target.name;
-  const record = o.ledger.note(path, caller.pid);
+  const record = o.ledger.noteRename(path, caller.pid, fromPath);
   o.ledger.inherit(path, fromPath);
-  record.renamedFrom = o.ledger.shown(fromPath);
   if (node.lowerIno === 0 || node.born) record.created = true;
 }
 

@@ -64,8 +64,15 @@ export interface Rules {
   moveMayChangeClass(from: string, to: string): boolean;
 }
 
-/** Throws RuleError for the first line that cannot be a rule. Comments and blank lines of files are skipped. */
-export function compileRules(lines: readonly RuleLine[], options: { ignoreCase?: boolean } = {}): Rules {
+/**
+ * Without `siblings` a rule is for the names it matches, and not for what is derived from them, but for SQLite's side files.
+ *
+ * Throws RuleError for the first line that cannot be a rule. Comments and blank lines of files are skipped.
+ */
+export function compileRules(
+  lines: readonly RuleLine[],
+  options: { ignoreCase?: boolean; siblings?: boolean } = {},
+): Rules {
   const ignoreCase = options.ignoreCase ?? false;
   const guard = lines.some(isGitGuard);
   const rules: Rule[] = [];
@@ -82,7 +89,7 @@ export function compileRules(lines: readonly RuleLine[], options: { ignoreCase?:
       throw error;
     }
   });
-  return new Verdicts(rules, guard, ignoreCase);
+  return new Verdicts(rules, guard, ignoreCase, options.siblings ?? true);
 }
 
 function isGitGuard(line: RuleLine): boolean {

@@ -56,6 +56,7 @@ export class Verdicts implements Rules {
   private readonly rules: readonly PlacedRule[];
   private readonly guard: boolean;
   private readonly ignoreCase: boolean;
+  private readonly siblings: boolean;
   /** A path in which this finds nothing has no name that a protecting rule could match. */
   private readonly possible: RegExp;
   private readonly lastProtection: number;
@@ -64,7 +65,8 @@ export class Verdicts implements Rules {
   private readonly states = new Map<string, State>();
 
   /** `rules` in the order of their lines; `guard` turns the default `!.git/` on. */
-  constructor(rules: readonly Rule[], guard: boolean, ignoreCase: boolean) {
+  constructor(rules: readonly Rule[], guard: boolean, ignoreCase: boolean, siblings = true) {
+    this.siblings = siblings;
     this.rules = rules.map((rule) => ({ ...rule, stemNames: stemNamesOf(rule.glob) })).reverse();
     this.guard = guard;
     this.ignoreCase = ignoreCase;
@@ -150,6 +152,7 @@ export class Verdicts implements Rules {
       }
     }
     if (found !== undefined && this.isSettled(found)) return found;
+    if (!this.siblings) return found;
     if (
       !this.rules.some((rule, i) => mayHaveSibling(rule, name) && isArmed(rule.glob, directory.masks[i]!))
     ) {
@@ -178,7 +181,7 @@ export class Verdicts implements Rules {
     if (asSibling && rule.glob.directory) return false;
     if (guarded && rule.protect && !rule.namesGit) return false;
     if (!isArmed(rule.glob, directory.masks[i]!)) return false;
-    return lastSegment(rule.glob).matches(name) || rule.stemNames.includes(name);
+    return lastSegment(rule.glob).matches(name) || (this.siblings && rule.stemNames.includes(name));
   }
 
   /** Whether a file rule that names its directory has it here, and protects something in it. */

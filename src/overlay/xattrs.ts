@@ -143,7 +143,7 @@ function prepare(o: Overlay, node: Node, pid: number): number {
   const outcome = prepareChange(o, node);
   if (outcome) return outcome;
   o.tellOutsideChange(node);
-  if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), pid).changed = true;
+  if (node.inUpper && !node.held) o.ledger.note(o.pathOf(node), pid, 'change');
   return 0;
 }
 

@@ -61,6 +61,9 @@ export const POLLIN = 1;
 export const F_SETFD = 2;
 export const FD_CLOEXEC = 1;
 
+export const LOCK_EX = 2;
+export const LOCK_NB = 4;
+
 export const CLONE_NEWNS = 0x20000;
 export const CLONE_FS = 0x200;
 

@@ -72,6 +72,8 @@ export const sendfile: (out: Int, from: Int, offset: Buffer | null, count: Int) 
   'int64_t sendfile(int out, int from, void* offset, size_t count)',
 );
 export const fsync: (fd: Int) => Int = lib.func('int fsync(int fd)');
+/** Held by the open file, and given back when its last descriptor is closed. */
+export const flock: (fd: Int, operation: Int) => Int = lib.func('int flock(int fd, int operation)');
 export const fdatasync: (fd: Int) => Int = lib.func('int fdatasync(int fd)');
 
 // Attributes

@@ -53,3 +53,11 @@ export function slowInPool<A extends unknown[]>(call: Call<A>, args: A, done: Do
   if (slow < MOST_SLOW) run();
   else queued.push(run);
 }
+
+/** `slowInPool` as a promise: of the result as C gives it, and of errno. */
+export function slowly<A extends unknown[]>(
+  call: Call<A>,
+  args: A,
+): Promise<{ result: number; error: number }> {
+  return new Promise((resolve) => slowInPool(call, args, (result, error) => resolve({ result, error })));
+}

@@ -34,6 +34,7 @@ export async function account(
     protected: state.paths,
     totals: state.caught,
     moved: state.moved,
+    kept: state.kept,
     errors: state.errors,
     ...look,
     leftovers: [],

@@ -5,6 +5,8 @@
  *   {"method":"status","params":{}}       {"result":{...}}
  *   {"method":"unmount","params":{}}      {"error":{"code":"refused","message":"..."}}
  *
+ * Before its answer a long one comes in parts, {"part":...}, one a line. Who hangs up takes its request back.
+ *
  * The window answers its own user and root, whom the kernel names (SO_PEERCRED); what would weaken it is refused
  * to a process inside it.
  */
@@ -15,6 +17,7 @@ import { peerOf } from '../sys/peer.ts';
 import { listenAbstract } from '../sys/unix-socket.ts';
 import { boundNames, type ControlName, connectTo, socketName } from './control-name.ts';
 import { Failure } from './failure.ts';
+import { isLooking, type LookingHandlers, type LookingMethods } from './looking-methods.ts';
 import { isWindowStatus } from './status-shape.ts';
 import { pidOf } from './window-id.ts';
 
@@ -41,15 +44,24 @@ export interface WindowStatus {
   namespace: 'own' | 'shared';
 }
 
-export interface ControlMethods {
+export type ControlMethods = {
   status: { params: Record<string, never>; result: WindowStatus };
   unmount: { params: { force: boolean }; result: { lines: string[] } };
-}
+} & LookingMethods;
 export type ControlMethod = keyof ControlMethods;
 
 export interface ControlHandlers {
   status(): WindowStatus | Promise<WindowStatus>;
   unmount(params: { force: boolean }): Promise<{ lines: string[] }>;
+  looking?: LookingHandlers;
+}
+
+/** Who asks, and how to give an answer that comes in parts. */
+export interface Asker {
+  inside: boolean;
+  /** Aborted when the asker hangs up, and when the window closes; then parts can still be sent. */
+  signal: AbortSignal;
+  part(value: unknown): void;
 }
 
 export interface ControlServer {
@@ -74,6 +86,9 @@ const answerWithin = 2000;
 /** node:net is 4 ms to load and start, which a short command need not wait for: until then clients queue. */
 const idleBeforeAnswers = 50;
 
+/** The window ended while it was asked. */
+export class WindowGone extends Failure {}
+
 /** The socket can be connected to at once. It does not keep the process alive. Throws a Failure. */
 export async function serveControl(options: ControlOptions): Promise<ControlServer> {
   const name = socketName({ uid: process.geteuid!(), id: options.id });
@@ -94,6 +109,7 @@ export async function serveControl(options: ControlOptions): Promise<ControlServ
 function answerOn(fd: number, options: ControlOptions): () => void {
   const { createServer } = process.getBuiltinModule('node:net');
   const connections = new Set<Socket>();
+  const hangUps = new Set<AbortController>();
   const server = createServer((socket) => {
     // Node has no public accessor for an accepted socket's descriptor.
     const accepted = (socket as unknown as { _handle: { fd: number } })._handle.fd;
@@ -107,9 +123,18 @@ function answerOn(fd: number, options: ControlOptions): () => void {
     socket.once('close', () => connections.delete(socket));
     // A client that went away needs no answer.
     socket.on('error', () => socket.destroy());
+    const hangUp = new AbortController();
+    hangUps.add(hangUp);
+    socket.once('close', () => {
+      hangUp.abort();
+      hangUps.delete(hangUp);
+    });
+    const send = (value: unknown) => {
+      if (!socket.destroyed) socket.write(`${JSON.stringify(value)}\n`);
+    };
     onLines(socket, longestRequest, async (line) => {
-      const answer = await answerTo(line, peer.pid, options);
-      if (!socket.destroyed) socket.write(`${JSON.stringify(answer)}\n`);
+      const part = (value: unknown) => send({ part: value });
+      send(await answerTo(line, peer.pid, options, { signal: hangUp.signal, part }));
     });
   });
   // One connection was not accepted (no descriptor was free, say): its client is told so, and the window goes on.
@@ -118,11 +143,17 @@ function answerOn(fd: number, options: ControlOptions): () => void {
   server.unref();
   return () => {
     server.close();
+    for (const hangUp of hangUps) hangUp.abort();
     for (const socket of connections) socket.destroy();
   };
 }
 
-async function answerTo(line: string, pid: number, options: ControlOptions): Promise<Answer> {
+async function answerTo(
+  line: string,
+  pid: number,
+  options: ControlOptions,
+  asker: Omit<Asker, 'inside'>,
+): Promise<Answer> {
   let request: { method?: unknown; params?: { force?: unknown } | null };
   try {
     request = Object(JSON.parse(line));
@@ -137,10 +168,28 @@ async function answerTo(line: string, pid: number, options: ControlOptions): Pro
       }
       return { result: await options.handlers.unmount({ force: request.params?.force === true }) };
     }
+    const { looking } = options.handlers;
+    if (looking && isLooking(request.method)) {
+      const inside = options.peerIsInside(pid);
+      if (inside && request.method === 'keep') {
+        return {
+          error: { code: 'refused', message: 'a process inside the window may not keep anything of it' },
+        };
+      }
+      const handler = looking[request.method] as (params: object, asker: Asker) => Promise<unknown>;
+      return { result: await handler(Object(request.params), { ...asker, inside }) };
+    }
     return { error: { code: 'unknown', message: `no such request: ${String(request.method)}` } };
   } catch (error) {
     return { error: { code: 'failed', message: error instanceof Error ? error.message : String(error) } };
   }
+}
+
+export interface RequestOptions {
+  /** Gets each part of an answer that comes in parts. */
+  onPart?: (part: unknown) => void;
+  /** Milliseconds without a word until the window is given up; 0 for never. */
+  patience?: number;
 }
 
 /** Asks one window. Throws a Failure when there is none of that id, or it refuses, fails or does not answer. */
@@ -148,13 +197,14 @@ export async function request<M extends ControlMethod>(
   id: string,
   method: M,
   params: ControlMethods[M]['params'],
+  options: RequestOptions = {},
 ): Promise<ControlMethods[M]['result']> {
   // Unmounting may wait for the last writes.
-  const timeoutMs = method === 'status' ? answerWithin : 60_000;
+  const timeoutMs = options.patience ?? (method === 'status' ? answerWithin : 60_000);
   for (const name of boundNames().filter((bound) => bound.id === id)) {
-    const answer = await ask(name, method, params, timeoutMs);
+    const answer = await ask(name, method, params, timeoutMs, options.onPart);
     if (answer === 'foreign') continue;
-    if (answer === 'gone') throw new Failure(`window ${id} is gone`);
+    if (answer === 'gone') throw new WindowGone(`window ${id} is gone`);
     if (answer === 'silent') throw new Failure(`window ${id} does not answer`);
     if ('error' in answer) throw new Failure(`window ${id}: ${answer.error.message}`);
     return answer.result as ControlMethods[M]['result'];
@@ -207,6 +257,7 @@ async function ask<M extends ControlMethod>(
   method: M,
   params: ControlMethods[M]['params'],
   timeoutMs: number,
+  onPart?: (part: unknown) => void,
 ): Promise<Answer | 'gone' | 'silent' | 'foreign'> {
   const fd = connectTo(name);
   if (fd === 'busy') return 'silent';
@@ -219,7 +270,11 @@ async function ask<M extends ControlMethod>(
       // The kernel resets the connections of a window that ends.
       socket.once('error', () => resolve('gone'));
       socket.once('close', () => resolve('gone'));
-      onLines(socket, longestAnswer, (line) => resolve(answerIn(line)));
+      onLines(socket, longestAnswer, (line) => {
+        const answer = answerIn(line);
+        if ('part' in answer) onPart?.(answer.part);
+        else resolve(answer);
+      });
       socket.write(`${JSON.stringify({ method, params })}\n`);
     });
   } finally {
@@ -227,11 +282,11 @@ async function ask<M extends ControlMethod>(
   }
 }
 
-function answerIn(line: string): Answer {
+function answerIn(line: string): Answer | { part: unknown } {
   const malformed: Answer = { error: { code: 'malformed', message: 'it gave an answer that is none' } };
   try {
-    const answer = Object(JSON.parse(line)) as Answer;
-    if ('result' in answer) return answer;
+    const answer = Object(JSON.parse(line)) as Answer | { part: unknown };
+    if ('result' in answer || 'part' in answer) return answer;
     return typeof answer.error?.message === 'string' ? answer : malformed;
   } catch {
     return malformed;

@@ -22,7 +22,8 @@ export interface Examination {
   checks: Check[];
 }
 
-export async function examine(options: { fix: boolean }): Promise<Examination> {
+/** `cwd` is a byte string: cut-off keeps are looked for there and above. */
+export async function examine(options: { fix: boolean; cwd: string }): Promise<Examination> {
   const namespaces = checkNamespaces();
   const windows = checkWindows(options.fix);
   const checks = await Promise.all([
@@ -39,6 +40,7 @@ export async function examine(options: { fix: boolean }): Promise<Examination> {
     checkOpenFiles(),
     windows.then(({ check }) => check),
     windows.then(({ silent }) => checkMounts(options.fix, silent)),
+    checkKeeps(options.cwd, options.fix),
   ]);
   return { ok: checks.every((check) => check.status !== 'fail'), checks };
 }
@@ -305,6 +307,16 @@ async function checkWindows(fix: boolean): Promise<{ check: Check; silent: Set<s
     ? 'run it as root or as their user; what waits in the kernel ends when its disk or network answers'
     : 'forget doctor --fix has them go on, or ends them with what they caught';
   return { check: warn(name, found, advice), silent };
+}
+
+async function checkKeeps(cwd: string, fix: boolean): Promise<Check> {
+  const name = 'keeping';
+  const { cutOffKeeps } = await import('./cut-off-keeps.ts');
+  const keeps = await cutOffKeeps(cwd, fix);
+  const found = keeps.map(({ directory, outcome }) => `${directory}: ${outcome}`).join('; ');
+  if (keeps.every(({ settled }) => settled)) return ok(name, found || 'nothing was cut off here');
+  const advice = fix ? 'look at it, and run it as the user who kept' : 'forget doctor --fix puts it right';
+  return warn(name, found, advice);
 }
 
 async function checkMounts(fix: boolean, silentPlaces: ReadonlySet<string>): Promise<Check> {

@@ -19,10 +19,13 @@ import { serveControl } from './control.ts';
 import { ENTRY_VARIABLE, entryOf } from './entry.ts';
 import { isLeak } from './escapes/escape.ts';
 import { startWindowGuardian } from './guardian.ts';
+import { isInside } from './inside.ts';
 import { endLeftovers, mountNamespace } from './leftovers.ts';
+import { lookingAt } from './looking.ts';
 import { bySystemCall } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
+import type { OnClose } from './on-close.ts';
 import { reportLines, type WindowReport } from './report.ts';
 import { say } from './say.ts';
 import type { WindowSettings } from './settings.ts';
@@ -37,6 +40,9 @@ export interface Command {
   cwd: string;
   /** Variables on top of the environment that forget was started with. */
   env?: Record<string, string>;
+  /** What is inside may keep and close as well as look. */
+  allowControl: boolean;
+  onClose: OnClose;
 }
 
 /**
@@ -82,6 +88,9 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     const end = await running.done;
     guard.dismiss();
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
+    const unkept = outcomes && (await keepAtClose(window, running, command.onClose));
+    // Somebody outside may be keeping at this moment.
+    await window.quiet();
     control?.close();
     // Before the test is through it is not the command's own end, unless a signal ended it, such as Ctrl-C.
     const failed = failure.happened() || (!outcomes && end.signal === null);
@@ -99,13 +108,23 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     if (settings.report !== undefined) await window.detach();
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
-    return running.exitAs(failed ? { code: 125, signal: null } : (verdict(report, settings) ?? end));
+    const failedToKeep = unkept && end.code === 0;
+    const own = failed || failedToKeep ? { code: 125, signal: null } : (verdict(report, settings) ?? end);
+    return running.exitAs(own);
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
     await window.detach();
     running?.cancel();
     window.end();
   }
+}
+
+/** Whether something was to be kept and could not be. */
+async function keepAtClose(window: Window, running: StartedCommand, onClose: OnClose): Promise<boolean> {
+  if (onClose === 'discard') return false;
+  running.takeTerminalBack();
+  const { atClose } = await import('./on-close.ts');
+  return atClose(window.looked, onClose, running.hurry);
 }
 
 const FAILED_ON = 3;
@@ -180,9 +199,9 @@ async function listen(
   try {
     return await serveControl({
       id,
-      // Nobody at all closes this window over its socket.
-      peerIsInside: () => false,
+      peerIsInside: command.allowControl ? () => false : isInside,
       handlers: {
+        looking: lookingAt(window.looked),
         status: async () => {
           const about = { id, kind: 'exec', mountpoint: workspace, namespace: 'own' } as const;
           return { ...statusOf(window, workspace), ...about, command: command.argv.map(displayName) };

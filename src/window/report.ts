@@ -2,7 +2,7 @@
  * What a window did, for the person (stderr, short) and for scripts (`--report`). No content, and no hash that
  * could be guessed back into content. docs/report.md describes the JSON.
  */
-import type { PathRecord } from '../overlay/ledger.ts';
+import type { KeptRecord, PathRecord } from '../overlay/ledger.ts';
 import { describeEscape, type EscapeSearch } from './escapes/escape.ts';
 import type { Leftover } from './leftovers.ts';
 import type { WindowState } from './server.ts';
@@ -28,6 +28,8 @@ export interface WindowReport extends EscapeSearch {
   /** Protected paths that were touched, and by which programs. */
   protected: PathRecord[];
   totals: WindowState['caught'];
+  /** What the person had kept in the workspace. */
+  kept: KeptRecord[];
   /** Files that went to the workspace after all, and why. */
   moved: { path: string; why: string }[];
   /** What programs got from forget itself, such as a full upper. */
@@ -51,8 +53,8 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
   const lines: string[] = [];
   const touched = caughtPaths(report);
   if (touched.length > 0) {
-    const kept = report.kind === 'exec' ? 'gone now, and never in the workspace' : 'gone with the window';
-    lines.push(`forget: caught ${plural(touched.length, 'protected path')}, ${kept}:`);
+    const fate = report.kind === 'exec' ? 'gone now, and never in the workspace' : 'gone with the window';
+    lines.push(`forget: caught ${plural(touched.length, 'protected path')}, ${fate}:`);
     const most = verbose ? touched.length : MOST_LINES;
     const width = Math.min(48, Math.max(...touched.slice(0, most).map((record) => record.path.length)));
     for (const record of touched.slice(0, most)) {
@@ -61,6 +63,7 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
     if (touched.length > most)
       lines.push(`  and ${touched.length - most} more (--verbose or --report shows all)`);
   }
+  lines.push(...keptLines(report, verbose));
   for (const { path, why } of report.moved) lines.push(`forget: ${path} was moved to the workspace: ${why}`);
   for (const { path, error, count } of report.errors) {
     lines.push(`forget: ${path}: ${error}${count > 1 ? ` (${count} times)` : ''}${limitHint(error, report)}`);
@@ -86,9 +89,22 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
   return lines;
 }
 
-/** What there is to say of: a path that was only asked about has a record, too. */
+/** A report that an older forget has saved does not have it. */
+function keptLines({ kept = [] }: Partial<WindowReport>, verbose: boolean): string[] {
+  if (kept.length === 0) return [];
+  const lines = [`forget: kept ${plural(kept.length, 'path')}, which stay as they were kept:`];
+  const most = verbose ? kept.length : MOST_LINES;
+  for (const { path, kind, type, bytes } of kept.slice(0, most)) {
+    const what = type === 'file' ? formatSize(bytes) : `a ${type}`;
+    lines.push(`  ${path}  ${kind === 'deleted' ? 'deleted' : what}`);
+  }
+  if (kept.length > most) lines.push(`  and ${kept.length - most} more (--verbose or --report shows all)`);
+  return lines;
+}
+
+/** What there is to say of: a path that was only asked about has a record, too, and what was kept is told by itself. */
 export function caughtPaths(report: WindowReport): PathRecord[] {
-  return report.protected.filter((record) => describe(record) !== '');
+  return report.protected.filter((record) => !record.kept && describe(record) !== '');
 }
 
 /** What happened to a path, in a few words; empty where nothing of note did. */

@@ -7,6 +7,7 @@ import { serveControl } from './control.ts';
 import { Failure } from './failure.ts';
 import type { Outcome } from './gate.ts';
 import { type GuardedMount, startGuardian } from './guardian.ts';
+import { lookingAt } from './looking.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
@@ -69,6 +70,7 @@ export async function serveMount(
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
       if (force) await close();
       else {
+        await window.quiet();
         const standing = window.mountpoints.filter((place) => forgetDeviceAt(place) !== undefined);
         // All or none: one root alone would be half a window.
         for (const place of standing.length > 1 ? standing : []) {
@@ -87,8 +89,10 @@ export async function serveMount(
     };
     const control = await serveControl({
       id,
+      // Everybody sees the mount: there is no inside.
       peerIsInside: () => false,
       handlers: {
+        looking: lookingAt(window.looked),
         status: async () => {
           const about = {
             id,
@@ -109,6 +113,7 @@ export async function serveMount(
     const notices = [...mounter.notices(), ...window.notices()];
     ready(id, settings.quiet ? [] : notices);
     await window.ended;
+    await window.quiet();
     const report = await account(window, settings, started, [], { kind: 'mount' });
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;

@@ -7,7 +7,7 @@ import type { Driver, DriverEvents, Handler } from '../fuse/handler.ts';
 import { WRITE_IDLE_MS } from '../overlay/descriptors.ts';
 import { handlerOf } from '../overlay/filesystem.ts';
 import { releaseAllHeld } from '../overlay/held.ts';
-import type { Caught, PathRecord, WindowError } from '../overlay/ledger.ts';
+import type { Caught, KeptRecord, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { type Notifier, Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
@@ -20,6 +20,7 @@ export interface WindowState {
   caught: Caught;
   paths: PathRecord[];
   moved: { path: string; why: string }[];
+  kept: KeptRecord[];
   errors: WindowError[];
   upper: { used: number; limit: number; noswap: boolean };
   requests: Record<string, number>;
@@ -54,6 +55,7 @@ export class Server {
   private notifier: KernelNotifier | undefined;
   private notifications: ThreadedWrites | undefined;
   private settled = false;
+  private busy: Promise<unknown> = Promise.resolve();
   private idleTimer: NodeJS.Timeout | undefined;
   /** How many nodes there were at the most since memory was last given back. */
   private mostNodes = 0;
@@ -128,6 +130,7 @@ export class Server {
       caught: ledger.caught(),
       paths: ledger.paths(),
       moved: ledger.moved,
+      kept: [...ledger.kept.values()],
       errors: ledger.errorList(),
       upper: { ...upper.usage(), noswap: upper.noswap },
       requests: this.engine.requestCounts(),
@@ -166,11 +169,26 @@ export class Server {
    * without, since its process ends.
    */
   async release(): Promise<void> {
+    await this.quiet();
     const written = await this.notifications?.release(RELEASE_WITHIN_MS);
     // The number of a device that is still being written to stays taken.
     if (this.device >= 0 && written !== false) close(this.device);
     this.watch?.close();
     this.overlay.close();
+  }
+
+  /** Something that needs the upper is under way; it settles by itself. */
+  busyWith(work: Promise<unknown>): void {
+    const settled = work.then(
+      () => {},
+      () => {},
+    );
+    this.busy = Promise.all([this.busy, settled]);
+  }
+
+  /** Resolves when nothing of that sort is under way. */
+  async quiet(): Promise<void> {
+    await this.busy;
   }
 
   /** Descriptors that may write must not stay open: see overlay/descriptors.ts. */

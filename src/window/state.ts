@@ -12,6 +12,7 @@ function joinTwo(a: WindowState, b: WindowState): WindowState {
     caught: addCounts(a.caught, b.caught),
     paths: [...a.paths, ...b.paths],
     moved: [...a.moved, ...b.moved],
+    kept: [...a.kept, ...b.kept],
     errors: [...a.errors, ...b.errors],
     upper: a.upper,
     requests: addCounts(a.requests, b.requests),

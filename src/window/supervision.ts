@@ -51,6 +51,8 @@ export interface RunningCommand {
    * tell: who forks on and on is missed between two names of the listing.
    */
   childless(): boolean;
+  /** From a group that died in the foreground. */
+  takeTerminalBack(): void;
   /** Takes the terminal back from a dead group, and the signal listeners off. Call when no leftover runs. */
   release(): void;
   /**
@@ -199,6 +201,7 @@ export function supervise(
     bystanders: () => [...witness.pids(), ...earlier],
     childless: () =>
       !reap() || (earlier.size > 0 && childrenOf(process.pid).every((child) => earlier.has(child))),
+    takeTerminalBack: () => terminal?.takeBack(),
     release() {
       clearInterval(keepAlive);
       terminal?.takeBack();

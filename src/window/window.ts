@@ -10,10 +10,13 @@ import { AT_REMOVEDIR, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys
 import { SysError } from '../sys/errno.ts';
 import { close, errno, open, unlinkat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
+import { recoverBeforeOpening } from './cut-off-keeps.ts';
 import { Failure } from './failure.ts';
 import type { Outcome } from './gate.ts';
+import type { LookedAt } from './looking.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
 import { planRoots, type Root } from './roots.ts';
+import { say } from './say.ts';
 import { type Canary, judge, leakedTo, newCanary } from './self-test.ts';
 import { Server, type WindowState } from './server.ts';
 import type { WindowSettings } from './settings.ts';
@@ -73,6 +76,10 @@ export class Window {
 
   /** Mounts, and serves from then on. */
   async mount(): Promise<void> {
+    for (const { lower, plan } of this.roots) {
+      const line = await recoverBeforeOpening(lower, plan.directory);
+      if (line) say([line]);
+    }
     const upper = new Upper(await this.upperFs);
     this.upper = upper;
     const identity = new Identity();
@@ -114,6 +121,18 @@ export class Window {
 
   get servers(): Server[] {
     return this.roots.map(({ server }) => server).filter((server) => server !== undefined);
+  }
+
+  /** For whoever looks into the window or keeps of it. From `mount` on. */
+  get looked(): LookedAt {
+    const { workspace, hide } = this.settings;
+    const roots = this.roots.map(({ plan, server }) => ({ ...plan, server: server! }));
+    return { workspace, hide, roots };
+  }
+
+  /** Resolves when nothing is being kept any more. Before `finish`. */
+  async quiet(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.quiet()));
   }
 
   /** Settles when a root is not served any more, for whatever reason. */

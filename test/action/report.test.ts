@@ -74,9 +74,11 @@ test('no name in a report can become more than text in Markdown, and a long repo
       deleted: false,
       written: 1,
       changed: false,
+      kept: false,
       programs: [{ pid: 1, command: nasty }],
     })),
     totals: { written: 1, created: 1, deleted: 0, renamed: 0, bytes: 1 },
+    kept: [{ path: nasty, kind: 'changed', type: 'file', bytes: 1, at: '2026-01-01T00:00:00Z' }],
     moved: [{ path: nasty, why: nasty }],
     errors: [{ path: nasty, error: nasty, count: 2 }],
     escapes: [
