@@ -57,6 +57,10 @@ export function write(
 ): number {
   const node = o.node(id);
   if (!node) return ESTALE;
+  if (o.discarding !== null && writeFlags & WRITE_CACHE && o.discarding.has(node)) {
+    reply.putCount(size);
+    return 0;
+  }
   const outcome = prepareChange(o, node);
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
@@ -245,7 +249,7 @@ export function fsync(o: Overlay, id: number, dataOnly: boolean): number {
   const node = o.node(id);
   if (!node) return ESTALE;
   // RAM: there is no disk to wait for.
-  if (node.inUpper || node.protected) return 0;
+  if (node.inUpper || o.isProtected(node)) return 0;
   const fd = node.isDirectory ? openDirectory(o, node) : o.fileFd(node, false);
   if (fd < 0) return -fd;
   const outcome = syncElsewhere(o, fd, dataOnly ? fdatasync : sysFsync);

@@ -36,7 +36,7 @@ export function link(
     const error = releaseHeld(o, node, 'it was linked to an unprotected name');
     if (error) return error;
   }
-  const sticks = node.inUpper || node.protected || place === 'upper' || (kid?.hidden ?? null) !== null;
+  const sticks = node.inUpper || o.isProtected(node) || place === 'upper' || (kid?.hidden ?? null) !== null;
   const error = sticks
     ? linkInUpper(o, node, parent, name, kid, caller)
     : linkInLower(o, node, parent, name, kid);
@@ -53,6 +53,7 @@ function linkInUpper(
   caller: Caller,
 ): number {
   if (!whiteout && lowerShows(o, parent, name)) return ESTALE;
+  // One that an outer window has, too: its link count and ctime change.
   const outcome = copyUp(o, node);
   if (outcome) return outcome;
   if (!node.held || o.isProtectedName(parent, name)) {
@@ -98,5 +99,7 @@ function linkInLower(
   o.settle(parent);
   o.settle(node);
   node.addLink(parent, name);
+  o.nameIsReal(parent, name);
+  if (o.window === 0) o.judge(node);
   return 0;
 }

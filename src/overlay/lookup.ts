@@ -48,11 +48,13 @@ export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: 
   const known = o.table.find(st);
   const node = known ?? o.table.adopt(st);
   // A directory has one name: it was renamed outside, and its old name is gone.
+  const from = node.isDirectory && node.link ? o.path(node.link.parent, node.link.name) : undefined;
   if (node.isDirectory && node.link) node.removeLink(node.link.parent, node.link.name);
   if (node.unseenNames > 0) node.unseenNames--;
   node.addLink(parent, name);
-  if (!node.protected && o.isProtectedName(parent, name)) node.protected = true;
+  if (!node.protected && o.wouldProtectName(parent, name)) node.protected = true;
   if (known?.isDirectory) classifyBelow(o, node);
+  if (from !== undefined) o.directoryMoved(from, o.path(parent, name));
   return node;
 }
 
@@ -60,7 +62,7 @@ export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: 
 function classifyBelow(o: Overlay, dir: Node): void {
   for (const [name, kid] of dir.kids ?? []) {
     if (kid instanceof Whiteout) continue;
-    if (o.isProtectedName(dir, name)) kid.protected = true;
+    if (o.wouldProtectName(dir, name)) kid.protected = true;
     if (kid.isDirectory) classifyBelow(o, kid);
   }
 }

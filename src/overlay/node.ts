@@ -48,6 +48,10 @@ export class Node {
 
   /** The number of its object in the upper; 0 while it is in the lower. */
   upper = 0;
+  /** The window that made the object, or brought it up. To a window that was opened later it is frozen (windows.ts). */
+  owner = 0;
+  /** How many states of outer windows it is part of: it comes back when those above them are closed. */
+  pins = 0;
   /** The inode in the lower that this node is or was copied from; 0 for one that was born in the upper. */
   lowerIno = 0;
   lowerDev = 0;
@@ -64,6 +68,8 @@ export class Node {
   kids: Map<string, Kid> | null = null;
   /** Its one name in the lower is removed, in the view alone. */
   hidden = false;
+  /** Paths of the lower by which it was known when the view left them: where it is again after the window. */
+  origin: string[] | null = null;
   /** Of a copy in the upper: how many more names the lower has of it, that nobody has looked up yet. */
   unseenNames = 0;
   /** How many of its kids are directories, and how many of those the lower does not have. */

@@ -30,6 +30,7 @@ import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.
 import { NodeTable } from './node-table.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
+import { renameBelow, type State } from './window-state.ts';
 
 export interface OverlayOptions {
   /** Where the view's root stands: a byte string, absolute. */
@@ -72,18 +73,26 @@ export interface Notifier {
   flush(): void;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 export class Overlay {
   readonly rules: Rules;
   readonly rootPath: string;
   /** Paths that protected symlinks lead to; what is below them is protected as well. */
   private readonly linked: string[] = [];
   readonly upper: Upper;
-  readonly hide: boolean;
-  readonly readonly: boolean;
-  readonly fixed: ReadonlySet<string>;
+  private readonly options: OverlayOptions;
+  /** The window on top, by its number; 0 while none is open: then nothing is protected. */
+  window = 0;
+  /** One window is open over another, and the states that they were opened over. */
+  nested = false;
+  frozen: readonly State[] = [];
+  /** Stores through shared mappings of these may hold a closed window's bytes, and are taken and thrown away (windows.ts). */
+  discarding: ReadonlySet<Node> | null = null;
   readonly table: NodeTable;
   readonly descriptors = new Descriptors();
-  readonly ledger: Ledger;
+  /** The account of the window on top. */
+  ledger: Ledger;
   readonly identity: Identity;
   readonly reached: ReadonlySet<string>;
   readonly stat = new Stat();
@@ -107,9 +116,7 @@ export class Overlay {
     this.rules = options.rules;
     this.rootPath = options.rootPath;
     this.upper = options.upper;
-    this.hide = options.hide;
-    this.readonly = options.readonly;
-    this.fixed = options.fixed;
+    this.options = options;
     this.identity = options.identity;
     this.reached = options.reached ?? new Set();
     this.ledger = new Ledger(options.shown);
@@ -123,6 +130,31 @@ export class Overlay {
 
   get root(): Node {
     return this.table.root;
+  }
+
+  /** Protected paths of the lower read as absent, for now. */
+  get hide(): boolean {
+    return this.window !== 0 && this.options.hide;
+  }
+
+  /** Writes to protected paths fail with EROFS, for now. */
+  get readonly(): boolean {
+    return this.window !== 0 && this.options.readonly;
+  }
+
+  /** Paths that cannot be changed inside, for now. */
+  get fixed(): ReadonlySet<string> {
+    return this.window === 0 ? NONE : this.options.fixed;
+  }
+
+  /** A name of it is protected, and a window is open. */
+  isProtected(node: Node): boolean {
+    return node.protected && this.window !== 0;
+  }
+
+  /** It is in the upper, and the window on top may change it there. */
+  owns(node: Node): boolean {
+    return node.upper !== 0 && node.owner === this.window;
   }
 
   /** The node of an id; undefined for one that the kernel should no longer know. */
@@ -150,7 +182,13 @@ export class Overlay {
     return pathOf(node, this.root) ?? '(unlinked)';
   }
 
+  /** Whether the rules protect the path, and a window is open. */
   protects(path: string): boolean {
+    return this.window !== 0 && this.wouldProtect(path);
+  }
+
+  /** Whether the path is protected while a window is open. */
+  wouldProtect(path: string): boolean {
     if (this.rules.protects(path)) return true;
     return this.linked.some((root) => path === root || (path.startsWith(root) && path[root.length] === '/'));
   }
@@ -159,9 +197,44 @@ export class Overlay {
     this.linked.push(path);
   }
 
+  /** A name of the lower is real from now on, also for outer windows: whatever they had there gives way. */
+  nameIsReal(parent: Node, name: string): void {
+    const path = this.nested ? this.path(parent, name) : undefined;
+    if (path !== undefined) for (const state of this.frozen) state.entries.delete(path);
+  }
+
+  /** A directory of the lower has another name: what outer windows have below it goes with it. */
+  directoryMoved(from: string | undefined, to: string | undefined): void {
+    if (this.window === 0 || from === undefined || to === undefined || from === to) return;
+    for (const state of this.frozen) renameBelow(state, from, to);
+    for (const { origin } of this.table.all()) {
+      origin?.forEach((path, i) => {
+        if (path.startsWith(`${from}/`)) origin[i] = to + path.slice(from.length);
+      });
+    }
+  }
+
+  /** No window is open any more: links may lead elsewhere when the next one opens. */
+  forgetLinks(): void {
+    this.linked.length = 0;
+  }
+
   isProtectedName(parent: Node, name: string): boolean {
     const path = this.path(parent, name);
     return path !== undefined && this.protects(path);
+  }
+
+  /** As isProtectedName, whether a window is open or not: for a node's `protected`. */
+  wouldProtectName(parent: Node, name: string): boolean {
+    const path = this.path(parent, name);
+    return path !== undefined && this.wouldProtect(path);
+  }
+
+  /** Judges a node by its names alone. */
+  judge(node: Node): void {
+    node.protected = false;
+    for (const { parent, name } of node.links())
+      if (this.wouldProtectName(parent, name)) node.protected = true;
   }
 
   /**
@@ -176,7 +249,7 @@ export class Overlay {
       if (this.readonly) throw new SysError(EROFS, path);
       return 'upper';
     }
-    return !this.readonly && this.rules.holds(path) ? 'held' : 'lower';
+    return this.window !== 0 && !this.readonly && this.rules.holds(path) ? 'held' : 'lower';
   }
 
   /** EROFS where the node may not be changed by any of its names, or 0. */
@@ -242,7 +315,7 @@ export class Overlay {
     const parent = this.dirFd(node.link.parent);
     if (parent < 0) return parent;
     // A protected file of the lower is to keep its access time too.
-    const atime = node.protected ? O_NOATIME : 0;
+    const atime = this.isProtected(node) ? O_NOATIME : 0;
     const fd = this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW | atime, kind);
     return fd === -EPERM && atime
       ? this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW, kind)

@@ -4,6 +4,7 @@ import { scratchCstring } from '../sys/bytes.ts';
 import { AT_REMOVEDIR, S_IFDIR, S_IFMT } from '../sys/constants.ts';
 import { EISDIR, ENOTDIR, ENOTEMPTY, EROFS, ESTALE } from '../sys/errno.ts';
 import { errno, unlinkat } from '../sys/libc.ts';
+import { pathsOf } from './copy-up.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { isEmptyInView } from './listing.ts';
 import { findChild } from './lookup.ts';
@@ -64,6 +65,7 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   const error = vacate(o, node, parent, name);
   if (error) return error;
   const covers = hidesLower(o, parent, name);
+  if (covers && !node.inUpper) node.origin = pathsOf(o, node);
   const hidden = node.isDirectory ? whiteoutsOf(node) : null;
   if (node.isDirectory) node.dropKids();
   node.removeLink(parent, name);

@@ -1,0 +1,157 @@
+/**
+ * A window further down closes: what those above it changed stays, on top of what was there before it opened.
+ *
+ * A path is *changed* where the overlay of a later state differs from that of the closed window's end: another file,
+ * another object (whoever changes a frozen one makes a copy first), a whiteout, or nothing. Changed paths come along;
+ * all others are as before the closed window. A directory that only the closed window had stays where something in it
+ * comes along, and belongs to the window above it from then on.
+ */
+import { cstring } from '../sys/bytes.ts';
+import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
+import { close, openat } from '../sys/libc.ts';
+import type { Node, Whiteout } from './node.ts';
+import type { Overlay } from './overlay.ts';
+import { byDepth, emptyState, isWhiteout, parentPath, type State, type Version, versionsOf } from './window-state.ts';
+
+type Entry = Version | Whiteout;
+
+export interface Rebase {
+  /** When the next window was opened: what the closed one left. */
+  base: State;
+  /** What the closed window was opened over. */
+  onto: State;
+  /** Later states, which are to be what they are without the closed window. */
+  states: State[];
+  /** The closed window, and the one above it, which takes over what stays. */
+  closed: number;
+  heir: number;
+}
+
+/** The states anew, in their order. */
+export function rebase(o: Overlay, given: Rebase): State[] {
+  return given.states.map((state) => rebaseOne(o, state, given));
+}
+
+function rebaseOne(o: Overlay, state: State, given: Rebase): State {
+  const { base, onto } = given;
+  const result = emptyState();
+  const paths = byDepth(new Set([...state.entries.keys(), ...base.entries.keys(), ...onto.entries.keys()]));
+  const changed = new Set(paths.filter((path) => !isSame(state.entries.get(path), base.entries.get(path))));
+  keepDirectories(o, state, onto, changed);
+  const adopted = new Map<Version, Version>();
+  const take = (version: Version): Version => {
+    if (version.owner !== given.closed) return version;
+    const known = adopted.get(version) ?? { ...version, owner: given.heir };
+    adopted.set(version, known);
+    return known;
+  };
+  for (const path of paths) {
+    const entry = changed.has(path) ? state.entries.get(path) : onto.entries.get(path);
+    if (!entry || !hasPlace(result, path, isWhiteout(entry))) continue;
+    if (!changed.has(path) && isReplaced(result, onto, path)) continue;
+    result.entries.set(path, isWhiteout(entry) ? entry : take(entry));
+  }
+  giveEachItsNode(o, result, state);
+  keepUnlinked(result, state, given, take);
+  for (const path of new Set([...state.changes.keys(), ...onto.changes.keys()])) {
+    const time = state.changes.get(path);
+    const kept = time === base.changes.get(path) ? onto.changes.get(path) : time;
+    if (kept !== undefined) result.changes.set(path, kept);
+  }
+  return result;
+}
+
+function isSame(a: Entry | undefined, b: Entry | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (isWhiteout(a) || isWhiteout(b)) return isWhiteout(a) && isWhiteout(b);
+  return a.node === b.node && a.upper === b.upper;
+}
+
+/** Adds the directories that what is changed stands in, where there would be none without them. */
+function keepDirectories(o: Overlay, state: State, onto: State, changed: Set<string>): void {
+  for (const path of [...changed]) {
+    const entry = state.entries.get(path);
+    if (!entry || isWhiteout(entry)) continue;
+    for (let at = parentPath(path); at !== ''; at = parentPath(at)) {
+      const directory = state.entries.get(at);
+      if (directory && !changed.has(at) && !hasDirectory(o, onto, at)) changed.add(at);
+    }
+  }
+}
+
+/** Whether the view of a state has a directory at a path: one of the upper, or the lower's. */
+function hasDirectory(o: Overlay, state: State, path: string): boolean {
+  const entry = state.entries.get(path);
+  if (entry) return !isWhiteout(entry) && entry.node.isDirectory;
+  for (let at = parentPath(path); at !== ''; at = parentPath(at)) {
+    const above = state.entries.get(at);
+    if (above && (isWhiteout(above) || !above.hasLower)) return false;
+  }
+  return lowerHasDirectory(o, path);
+}
+
+function lowerHasDirectory(o: Overlay, path: string): boolean {
+  let dir = o.lowerFd;
+  for (const name of path.split('/')) {
+    const next = openat(dir, cstring(name), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (dir !== o.lowerFd) close(dir);
+    if (next < 0) return false;
+    dir = next;
+  }
+  close(dir);
+  return true;
+}
+
+/** Whether the directory of a path is there. A whiteout needs a lower one that shows through. */
+function hasPlace(result: State, path: string, asWhiteout: boolean): boolean {
+  const parent = parentPath(path);
+  for (let at = parent; at !== ''; at = parentPath(at)) {
+    const above = result.entries.get(at);
+    if (!above) continue;
+    if (isWhiteout(above) || !above.node.isDirectory) return false;
+    return above.hasLower || (at === parent && !asWhiteout);
+  }
+  return true;
+}
+
+/** The directory that the path stood in is another one now, which a window made in its place. */
+function isReplaced(result: State, onto: State, path: string): boolean {
+  const at = parentPath(path);
+  const is = result.entries.get(at);
+  const was = onto.entries.get(at);
+  if (!is || isWhiteout(is) || is === was) return false;
+  return was ? isWhiteout(was) || was.node !== is.node : !is.hasLower;
+}
+
+/**
+ * A file that the closed window renamed, and a later one changed, is two now: under its old name as it was, and under
+ * the new one. Whoever has it open goes on with the new one.
+ */
+function giveEachItsNode(o: Overlay, result: State, state: State): void {
+  const kept = new Map<Node, Version>();
+  for (const [path, entry] of result.entries) {
+    if (!isWhiteout(entry) && state.entries.get(path) && isSame(entry, state.entries.get(path)))
+      kept.set(entry.node, entry);
+  }
+  const fresh = new Map<Version, Version>();
+  for (const [path, entry] of result.entries) {
+    if (isWhiteout(entry)) continue;
+    const other = kept.get(entry.node);
+    if (!other || other.upper === entry.upper) continue;
+    const own = fresh.get(entry) ?? { ...entry, node: o.table.create(entry.node.type), lowerless: true };
+    fresh.set(entry, own);
+    result.entries.set(path, own);
+  }
+}
+
+function keepUnlinked(result: State, state: State, given: Rebase, take: (version: Version) => Version): void {
+  const named = versionsOf(result);
+  const before = versionsOf(given.base);
+  const under = versionsOf(given.onto);
+  for (const version of state.unlinked) {
+    if (named.has(version.node)) continue;
+    const unchanged = before.get(version.node)?.upper === version.upper;
+    const kept = unchanged ? under.get(version.node) : take(version);
+    if (kept) result.unlinked.push(kept);
+  }
+}
