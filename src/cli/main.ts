@@ -9,9 +9,11 @@ import { currentDirectory, rawArguments } from '../sys/argv.ts';
 import { displayName } from '../sys/bytes.ts';
 import { SysError } from '../sys/errno.ts';
 import { Failure } from '../window/failure.ts';
+import { addClose } from './close.ts';
 import { addDoctor } from './doctor.ts';
 import { addExec } from './exec.ts';
 import { addMount } from './mount.ts';
+import { addOpen } from './open.ts';
 import { say } from './output.ts';
 import { addStatus } from './status.ts';
 import { addUnmount } from './unmount.ts';
@@ -53,6 +55,8 @@ async function run(args: string[]): Promise<number> {
   addExec(program, context);
   addMount(program, context);
   addUnmount(program, context);
+  addOpen(program);
+  addClose(program);
   addStatus(program);
   addDoctor(program, context);
   try {

@@ -178,7 +178,8 @@ function moveOriginal(o: Overlay, from: string, to: string): void {
   const origin = o.table.find(o.stat)?.origin;
   const at = origin?.indexOf(from) ?? -1;
   if (at >= 0) origin![at] = to;
-  for (const { entries } of o.frozen) if (entries.get(from) instanceof Whiteout) entries.set(to, new Whiteout());
+  for (const { entries } of o.frozen)
+    if (entries.get(from) instanceof Whiteout) entries.set(to, new Whiteout());
 }
 
 function restoreDirectory(

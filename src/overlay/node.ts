@@ -48,7 +48,7 @@ export class Node {
 
   /** The number of its object in the upper; 0 while it is in the lower. */
   upper = 0;
-  /** The window that made the object, or brought it up. To a window that was opened later it is frozen (windows.ts). */
+  /** The window that made the object, or brought it up. To a window that was opened later it is frozen (window-stack.ts). */
   owner = 0;
   /** How many states of outer windows it is part of: it comes back when those above them are closed. */
   pins = 0;

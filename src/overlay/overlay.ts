@@ -82,12 +82,12 @@ export class Overlay {
   private readonly linked: string[] = [];
   readonly upper: Upper;
   private readonly options: OverlayOptions;
-  /** The window on top, by its number; 0 while none is open: then nothing is protected. */
-  window = 0;
+  /** The window on top, by its number: a view is made with one. 0 while none is open: then nothing is protected. */
+  window = 1;
   /** One window is open over another, and the states that they were opened over. */
   nested = false;
   frozen: readonly State[] = [];
-  /** Stores through shared mappings of these may hold a closed window's bytes, and are taken and thrown away (windows.ts). */
+  /** Stores through shared mappings of these may hold a closed window's bytes, and are taken and thrown away (window/live-windows.ts). */
   discarding: ReadonlySet<Node> | null = null;
   readonly table: NodeTable;
   readonly descriptors = new Descriptors();

@@ -93,7 +93,8 @@ function renameFile(o: Overlay, source: Side, target: Side, flags: number, calle
   }
   const whiteout = target.parent.kid(target.name);
   const coversDirectory = whiteout instanceof Whiteout && whiteout.hidden !== null;
-  const sticks = node.inUpper || o.isProtected(node) || source.protected || target.protected || coversDirectory;
+  const sticks =
+    node.inUpper || o.isProtected(node) || source.protected || target.protected || coversDirectory;
   return sticks ? moveInView(o, source, target, flags, caller) : renameInLower(o, source, target, flags);
 }
 

@@ -11,7 +11,15 @@ import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts'
 import { close, openat } from '../sys/libc.ts';
 import type { Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
-import { byDepth, emptyState, isWhiteout, parentPath, type State, type Version, versionsOf } from './window-state.ts';
+import {
+  byDepth,
+  emptyState,
+  isWhiteout,
+  parentPath,
+  type State,
+  type Version,
+  versionsOf,
+} from './window-state.ts';
 
 type Entry = Version | Whiteout;
 

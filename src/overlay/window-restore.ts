@@ -72,8 +72,7 @@ function takeVersion(node: Node, version: Version): void {
   node.upper = version.upper;
   node.owner = version.owner;
   // A directory that was made real in the meantime is (ensureLowerDirectory).
-  node.hasLower =
-    version.hasLower || (node.isDirectory && version.lowerless && node.lowerIno !== 0);
+  node.hasLower = version.hasLower || (node.isDirectory && version.lowerless && node.lowerIno !== 0);
   node.copiedBirth = version.copiedBirth;
   node.unseenNames = version.unseenNames;
   node.protected = version.protected;

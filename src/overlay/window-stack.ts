@@ -53,6 +53,7 @@ export class WindowStack {
   /** Opens a window over those there are. `window` is a number that none of this view has had. */
   open(window: number): void {
     const { o } = this;
+    o.identity.actAsServer();
     const ledger = newLedger(o);
     const under = capture(o);
     pin(under);
@@ -65,6 +66,7 @@ export class WindowStack {
   /** Closes the window of this number. Until the kernel has dropped what it may hold of it, `discarding` is set. */
   close(window: number): void {
     const { o } = this;
+    o.identity.actAsServer();
     const at = this.opened.findIndex((one) => one.window === window);
     const closed = this.opened[at]!;
     const hid = o.hide;
@@ -76,7 +78,13 @@ export class WindowStack {
     let target = closed.under;
     if (above.length > 0) {
       const states = [...above.slice(1).map(({ under }) => under), before];
-      const rebased = rebase(o, { base: above[0]!.under, onto: closed.under, states, closed: window, heir: above[0]!.window });
+      const rebased = rebase(o, {
+        base: above[0]!.under,
+        onto: closed.under,
+        states,
+        closed: window,
+        heir: above[0]!.window,
+      });
       target = rebased.pop()!;
       for (const [i, one] of above.entries()) {
         unpin(one.under);
@@ -102,7 +110,9 @@ export class WindowStack {
 
   /** The accounts of the windows that are open, or of one of them. */
   ledgers(window?: number): Ledger[] {
-    return this.opened.filter((one) => window === undefined || one.window === window).map(({ ledger }) => ledger);
+    return this.opened
+      .filter((one) => window === undefined || one.window === window)
+      .map(({ ledger }) => ledger);
   }
 
   /** Files of which the kernel may hold pages that were written through a mapping, and not told of yet. */

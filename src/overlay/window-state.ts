@@ -71,7 +71,16 @@ function versionOf(node: Node, known: Map<Node, Version>): Version {
   if (before) return before;
   const { upper, owner, hasLower, copiedBirth, unseenNames, protected: isProtected } = node;
   const lowerless = node.lowerIno === 0;
-  const version = { node, upper, owner, hasLower, lowerless, copiedBirth, unseenNames, protected: isProtected };
+  const version = {
+    node,
+    upper,
+    owner,
+    hasLower,
+    lowerless,
+    copiedBirth,
+    unseenNames,
+    protected: isProtected,
+  };
   known.set(node, version);
   return version;
 }

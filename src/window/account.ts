@@ -1,7 +1,9 @@
 /** From a window that has closed to its report. */
 import { writeFileSync } from 'node:fs';
 import { displayName } from '../sys/bytes.ts';
+import type { ClosedWindow } from './live-windows.ts';
 import type { WindowReport } from './report.ts';
+import type { WindowState } from './server.ts';
 import type { WindowSettings } from './settings.ts';
 import type { Window } from './window.ts';
 
@@ -15,16 +17,32 @@ export function account(
   started: number,
   own: Pick<WindowReport, 'kind'> & Partial<WindowReport>,
 ): WindowReport {
-  const { defects } = window;
   const state = window.finish();
   const closed = new Date();
+  const times = { start: started - window.opened.getTime(), open: closed.getTime() - started };
+  return { ...reportOf(window, settings, state, { opened: window.opened, closed, times }), ...own };
+}
+
+/** The report of one window of a mount, which goes on without it. */
+export function accountOf(window: Window, settings: WindowSettings, one: ClosedWindow): WindowReport {
+  const { name, opened, closed } = one;
+  const times = { start: 0, open: closed.getTime() - opened.getTime() };
+  return { ...reportOf(window, settings, one.state, { opened, closed, times }), kind: 'window', name };
+}
+
+function reportOf(
+  window: Window,
+  settings: WindowSettings,
+  state: WindowState,
+  when: { opened: Date; closed: Date; times: WindowReport['times'] },
+): Omit<WindowReport, 'kind'> {
   return {
     version: 1,
     workspace: displayName(settings.workspace),
     roots: window.mountpoints.map(displayName),
-    opened: window.opened.toISOString(),
-    closed: closed.toISOString(),
-    times: { start: started - window.opened.getTime(), open: closed.getTime() - started },
+    opened: when.opened.toISOString(),
+    closed: when.closed.toISOString(),
+    times: when.times,
     upper: state.upper,
     protected: state.paths,
     totals: state.caught,
@@ -34,8 +52,7 @@ export function account(
     tracked: window.tracked.paths.map(displayName),
     requests: state.requests,
     notifications: state.notifications,
-    defects,
-    ...own,
+    defects: window.defects,
   };
 }
 

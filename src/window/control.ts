@@ -15,6 +15,7 @@ import { peerOf } from '../sys/peer.ts';
 import { listenAbstract } from '../sys/unix-socket.ts';
 import { boundNames, type ControlName, connectTo, socketName } from './control-name.ts';
 import { Failure } from './failure.ts';
+import type { WindowReport } from './report.ts';
 import { isWindowStatus } from './status-shape.ts';
 import { pidOf } from './window-id.ts';
 
@@ -27,6 +28,8 @@ export interface WindowStatus {
   mountpoint: string;
   /** Every place where it is mounted. */
   roots: string[];
+  /** Of a mount: the windows that are open in it, the outermost first; `opened` in ISO 8601. */
+  windows: { name: string; opened: string }[];
   /** ISO 8601. */
   since: string;
   command?: string[];
@@ -41,15 +44,26 @@ export interface WindowStatus {
   namespace: 'own' | 'shared';
 }
 
+/** A window of a mount that was closed: lines for the person, and the report. */
+export interface CloseAnswer {
+  lines: string[];
+  report: WindowReport;
+}
+
 export interface ControlMethods {
   status: { params: Record<string, never>; result: WindowStatus };
   unmount: { params: { force: boolean }; result: { lines: string[] } };
+  open: { params: { name?: string }; result: { name: string } };
+  close: { params: { name?: string }; result: CloseAnswer };
 }
 export type ControlMethod = keyof ControlMethods;
 
 export interface ControlHandlers {
   status(): WindowStatus | Promise<WindowStatus>;
   unmount(params: { force: boolean }): Promise<{ lines: string[] }>;
+  /** Of a mount alone. */
+  open?(name: string | undefined): Promise<{ name: string }>;
+  close?(name: string | undefined): Promise<CloseAnswer>;
 }
 
 export interface ControlServer {
@@ -123,7 +137,7 @@ function answerOn(fd: number, options: ControlOptions): () => void {
 }
 
 async function answerTo(line: string, pid: number, options: ControlOptions): Promise<Answer> {
-  let request: { method?: unknown; params?: { force?: unknown } | null };
+  let request: { method?: unknown; params?: { force?: unknown; name?: unknown } | null };
   try {
     request = Object(JSON.parse(line));
   } catch {
@@ -131,12 +145,18 @@ async function answerTo(line: string, pid: number, options: ControlOptions): Pro
   }
   try {
     if (request.method === 'status') return { result: await options.handlers.status() };
-    if (request.method === 'unmount') {
-      if (options.peerIsInside(pid)) {
-        return { error: { code: 'refused', message: 'a process inside the window may not close it' } };
-      }
-      return { result: await options.handlers.unmount({ force: request.params?.force === true }) };
+    const { handlers } = options;
+    const weakens = request.method === 'unmount' || request.method === 'close';
+    if (weakens && options.peerIsInside(pid)) {
+      return { error: { code: 'refused', message: 'a process inside the window may not close it' } };
     }
+    if (request.method === 'unmount') {
+      return { result: await handlers.unmount({ force: request.params?.force === true }) };
+    }
+    const name = request.params?.name;
+    const given = typeof name === 'string' ? name : undefined;
+    if (request.method === 'open' && handlers.open) return { result: await handlers.open(given) };
+    if (request.method === 'close' && handlers.close) return { result: await handlers.close(given) };
     return { error: { code: 'unknown', message: `no such request: ${String(request.method)}` } };
   } catch (error) {
     return { error: { code: 'failed', message: error instanceof Error ? error.message : String(error) } };
