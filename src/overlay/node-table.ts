@@ -60,6 +60,22 @@ export class NodeTable {
     return node;
   }
 
+  /** Another node for what this one, a dead directory, stood for. */
+  successor(node: Node): Node {
+    const made = new Node(this.nextId++, node.type, node.ino);
+    this.byId.set(made.id, made);
+    made.lowerIno = node.lowerIno;
+    made.lowerDev = node.lowerDev;
+    made.birth = node.birth;
+    made.settledChange = node.settledChange;
+    this.anonymise(node);
+    if (made.lowerIno !== 0) {
+      if (made.lowerDev === this.device) this.byInode.set(made.lowerIno, made);
+      else this.foreign.set(`${made.lowerDev}:${made.lowerIno}`, made);
+    }
+    return made;
+  }
+
   /** Whether the record describes the lower inode that this node stands for. */
   isSame(node: Node, st: Stat): boolean {
     return (

@@ -80,6 +80,12 @@ export class Node {
   /** The cookie for the next new name of its listing (listing.ts). */
   nextCookie = 0;
 
+  /**
+   * A directory that the kernel has removed: it lets nobody look into that inode again (S_DEAD), so what comes back in
+   * its place is another node.
+   */
+  dead = false;
+
   /** Directories: counted by the parent as one that the lower does not have. */
   private upperOnly = false;
 

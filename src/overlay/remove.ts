@@ -67,7 +67,10 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   const covers = hidesLower(o, parent, name);
   if (covers && !node.inUpper) node.origin = pathsOf(o, node);
   const hidden = node.isDirectory ? whiteoutsOf(node) : null;
-  if (node.isDirectory) node.dropKids();
+  if (node.isDirectory) {
+    node.dropKids();
+    node.dead = true;
+  }
   node.removeLink(parent, name);
   if (covers) {
     node.hidden = !node.inUpper && o.otherStat.nlink === 1;

@@ -32,6 +32,7 @@ export function restore(o: Overlay, before: Captured, target: State, parts: bool
   const leaving = [...versionsOf(before).keys()];
   const hidden = [...o.table.all()].filter((node) => !node.inUpper && node.origin !== null && !node.link);
   const changed = new Set<Node>();
+  for (const node of hidden) if (node.dead) o.table.anonymise(node);
   detach(o, leaving);
   for (const node of new Set([...leaving, ...versions.keys()])) {
     const version = versions.get(node);
@@ -148,7 +149,7 @@ function covers(state: State, path: string): boolean {
 
 function backToLower(o: Overlay, node: Node): void {
   const origin = node.origin ?? [];
-  const wanted = node.lookups > 0 || (node.kids?.size ?? 0) > 0;
+  const wanted = !node.dead && (node.lookups > 0 || (node.kids?.size ?? 0) > 0);
   if (node.lowerIno !== 0 && wanted) for (const path of origin) seekIn(o, node, path);
   if (node.link) {
     node.origin = null;

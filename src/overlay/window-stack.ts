@@ -16,7 +16,7 @@ import type { Born } from './node-table.ts';
 import type { Overlay } from './overlay.ts';
 import { rebase } from './window-rebase.ts';
 import { restore } from './window-restore.ts';
-import { capture, emptyState, objectsOf, pin, type State, unpin } from './window-state.ts';
+import { capture, emptyState, objectsOf, pin, replaceDead, type State, unpin } from './window-state.ts';
 
 interface Opened {
   /** Its number, which no other window of this view has ever had. */
@@ -71,6 +71,7 @@ export class WindowStack {
     const closed = this.opened[at]!;
     const hid = o.hide;
     if (this.opened.length === 1) releaseAllHeld(o);
+    for (const { under } of this.opened) replaceDead(o, under);
     const dirty = new Set(this.mayBeDirty());
     const before = capture(o);
     const had = this.objects(before);

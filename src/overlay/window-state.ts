@@ -85,6 +85,22 @@ function versionOf(node: Node, known: Map<Node, Version>): Version {
   return version;
 }
 
+/** Puts other nodes in the place of directories that the kernel has removed since. */
+export function replaceDead(o: Overlay, state: State): void {
+  const dead = [...versionsOf(state).values()].filter(({ node }) => node.dead);
+  if (dead.length === 0) return;
+  unpin(state);
+  const anew = new Map<Version | Whiteout, Version>();
+  for (const version of dead) {
+    const node = o.table.successor(version.node);
+    node.origin = version.node.origin;
+    version.node.origin = null;
+    anew.set(version, { ...version, node });
+  }
+  for (const [path, entry] of state.entries) state.entries.set(path, anew.get(entry) ?? entry);
+  pin(state);
+}
+
 /** Each node of a state once. */
 export function versionsOf(state: State): Map<Node, Version> {
   const out = new Map<Node, Version>();
