@@ -60,13 +60,18 @@ export class NodeTable {
     return node;
   }
 
-  /** Another node for what this one, a dead directory, stood for. */
+  /**
+   * Another node for what this one stood for in the lower: it is dead, and nobody sees it any more, or it lives on in the
+   * upper, and its inode number with it.
+   */
   successor(node: Node): Node {
-    const made = new Node(this.nextId++, node.type, node.ino);
+    const id = this.nextId++;
+    const made = new Node(id, node.type, node.dead ? node.ino : OWN_INODES + id);
     this.byId.set(made.id, made);
     made.lowerIno = node.lowerIno;
     made.lowerDev = node.lowerDev;
     made.birth = node.birth;
+    made.hasLower = made.lowerIno !== 0;
     made.settledChange = node.settledChange;
     this.anonymise(node);
     if (made.lowerIno !== 0) {

@@ -85,6 +85,7 @@ export class Node {
    * its place is another node.
    */
   dead = false;
+  successor: Node | null = null;
 
   /** Directories: counted by the parent as one that the lower does not have. */
   private upperOnly = false;

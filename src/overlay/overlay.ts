@@ -30,7 +30,7 @@ import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.
 import { NodeTable } from './node-table.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
-import { renameBelow, type State } from './window-state.ts';
+import { objectsOf, renameBelow, type State } from './window-state.ts';
 
 export interface OverlayOptions {
   /** Where the view's root stands: a byte string, absolute. */
@@ -471,7 +471,12 @@ export class Overlay {
         this.unwatchDirectory(gone);
         dropListing(gone);
       }
-      if (gone.inUpper) this.upper.remove(gone.upper, gone.isDirectory);
+      if (gone.inUpper && !this.isFrozen(gone)) this.upper.remove(gone.upper, gone.isDirectory);
     }
+  }
+
+  /** The node's object is an outer window's too, which may know another node by it. */
+  private isFrozen(node: Node): boolean {
+    return this.nested && !this.owns(node) && this.frozen.some((state) => objectsOf(state).has(node.upper));
   }
 }

@@ -37,10 +37,12 @@ export interface Rebase {
 
 /** The states anew, in their order. */
 export function rebase(o: Overlay, given: Rebase): State[] {
-  return given.states.map((state) => rebaseOne(o, state, given));
+  const split = new Map<number, Node>();
+  return given.states.map((state) => rebaseOne(o, state, given, split));
 }
 
-function rebaseOne(o: Overlay, state: State, given: Rebase): State {
+/** `split`: by its object, the other node of a file that is two now. */
+function rebaseOne(o: Overlay, state: State, given: Rebase, split: Map<number, Node>): State {
   const { base, onto } = given;
   const result = emptyState();
   const paths = byDepth(new Set([...state.entries.keys(), ...base.entries.keys(), ...onto.entries.keys()]));
@@ -59,7 +61,7 @@ function rebaseOne(o: Overlay, state: State, given: Rebase): State {
     if (!changed.has(path) && isReplaced(result, onto, path)) continue;
     result.entries.set(path, isWhiteout(entry) ? entry : take(entry));
   }
-  giveEachItsNode(o, result, state);
+  giveEachItsNode(o, result, state, split);
   keepUnlinked(result, state, given, take);
   for (const path of new Set([...state.changes.keys(), ...onto.changes.keys()])) {
     const time = state.changes.get(path);
@@ -72,7 +74,7 @@ function rebaseOne(o: Overlay, state: State, given: Rebase): State {
 function isSame(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (isWhiteout(a) || isWhiteout(b)) return isWhiteout(a) && isWhiteout(b);
-  return a.node === b.node && a.upper === b.upper;
+  return a.upper === b.upper;
 }
 
 /** Adds the directories that what is changed stands in, where there would be none without them. */
@@ -135,7 +137,7 @@ function isReplaced(result: State, onto: State, path: string): boolean {
  * A file that the closed window renamed, and a later one changed, is two now: under its old name as it was, and under
  * the new one. Whoever has it open goes on with the new one.
  */
-function giveEachItsNode(o: Overlay, result: State, state: State): void {
+function giveEachItsNode(o: Overlay, result: State, state: State, split: Map<number, Node>): void {
   const kept = new Map<Node, Version>();
   for (const [path, entry] of result.entries) {
     if (!isWhiteout(entry) && state.entries.get(path) && isSame(entry, state.entries.get(path)))
@@ -146,10 +148,17 @@ function giveEachItsNode(o: Overlay, result: State, state: State): void {
     if (isWhiteout(entry)) continue;
     const other = kept.get(entry.node);
     if (!other || other.upper === entry.upper) continue;
-    const own = fresh.get(entry) ?? { ...entry, node: o.table.create(entry.node.type), lowerless: true };
+    const node = split.get(entry.upper) ?? splitFrom(o, entry);
+    split.set(entry.upper, node);
+    const own = fresh.get(entry) ?? { ...entry, node, lowerless: node.lowerIno === 0 };
     fresh.set(entry, own);
     result.entries.set(path, own);
   }
+}
+
+/** A directory through which the lower shows is known by that; a file's number stays with the other one. */
+function splitFrom(o: Overlay, { node, hasLower }: Version): Node {
+  return hasLower ? o.table.successor(node) : o.table.create(node.type);
 }
 
 function keepUnlinked(result: State, state: State, given: Rebase, take: (version: Version) => Version): void {

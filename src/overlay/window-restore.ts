@@ -26,13 +26,14 @@ import {
 
 const st = new Stat();
 
-/** `before` is the live state. `parts`: a file may be in the state while the lower shows its original elsewhere. */
-export function restore(o: Overlay, before: Captured, target: State, parts: boolean): void {
+/** `before` is the live state. */
+export function restore(o: Overlay, before: Captured, target: State): void {
   const versions = versionsOf(target);
   const leaving = [...versionsOf(before).keys()];
-  const hidden = [...o.table.all()].filter((node) => !node.inUpper && node.origin !== null && !node.link);
+  const isHidden = (node: Node) => !node.inUpper && node.origin !== null && !node.link && node.lookups > 0;
+  const hidden = [...o.table.all()].filter(isHidden);
   const changed = new Set<Node>();
-  for (const node of hidden) if (node.dead) o.table.anonymise(node);
+  for (const node of [...leaving, ...hidden]) if (node.dead) o.table.anonymise(node);
   detach(o, leaving);
   for (const node of new Set([...leaving, ...versions.keys()])) {
     const version = versions.get(node);
@@ -43,7 +44,7 @@ export function restore(o: Overlay, before: Captured, target: State, parts: bool
     if (version) takeVersion(node, version);
     else leaveUpper(o, node);
   }
-  if (parts) partFromLower(o, target, versions);
+  partFromLower(o, target, versions);
   const lost = link(o, target);
   const stray = [...leaving.filter((node) => !versions.has(node)), ...hidden];
   for (const node of stray) backToLower(o, node);

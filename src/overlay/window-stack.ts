@@ -16,7 +16,7 @@ import type { Born } from './node-table.ts';
 import type { Overlay } from './overlay.ts';
 import { rebase } from './window-rebase.ts';
 import { restore } from './window-restore.ts';
-import { capture, emptyState, objectsOf, pin, replaceDead, type State, unpin } from './window-state.ts';
+import { capture, emptyState, objectsOf, pin, replaceDead, type State, unpin, versionsOf } from './window-state.ts';
 
 interface Opened {
   /** Its number, which no other window of this view has ever had. */
@@ -76,6 +76,7 @@ export class WindowStack {
     const before = capture(o);
     const had = this.objects(before);
     const above = this.opened.slice(at + 1);
+    const old = new Set([closed, ...above].flatMap(({ under }) => [...versionsOf(under).keys()]));
     let target = closed.under;
     if (above.length > 0) {
       const states = [...above.slice(1).map(({ under }) => under), before];
@@ -98,7 +99,8 @@ export class WindowStack {
     this.setTop();
     const has = this.objects(target);
     for (const [object, isDirectory] of had) if (!has.has(object)) o.upper.remove(object, isDirectory);
-    restore(o, before, target, above.length > 0);
+    restore(o, before, target);
+    for (const node of old) o.dropIdle(node);
     if (this.opened.length === 0) {
       o.forgetLinks();
       this.judgeAll();

@@ -92,13 +92,23 @@ export function replaceDead(o: Overlay, state: State): void {
   unpin(state);
   const anew = new Map<Version | Whiteout, Version>();
   for (const version of dead) {
-    const node = o.table.successor(version.node);
-    node.origin = version.node.origin;
-    version.node.origin = null;
-    anew.set(version, { ...version, node });
+    anew.set(version, { ...version, node: livingFor(o, version.node) });
   }
   for (const [path, entry] of state.entries) state.entries.set(path, anew.get(entry) ?? entry);
   pin(state);
+}
+
+function livingFor(o: Overlay, dead: Node): Node {
+  let node = dead;
+  while (node.dead) {
+    if (!node.successor) {
+      node.successor = o.table.successor(node);
+      node.successor.origin = node.origin;
+      node.origin = null;
+    }
+    node = node.successor;
+  }
+  return node;
 }
 
 /** Each node of a state once. */

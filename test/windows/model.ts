@@ -10,6 +10,8 @@ export type Kind = 'file' | 'directory' | 'symlink';
 
 export interface Inode {
   id: number;
+  /** Its id, or of the one that it was split from (a file that is at two places after a close). */
+  line: number;
   kind: Kind;
   version: number;
   mode: number;
@@ -44,7 +46,7 @@ export class Model {
 
   make(kind: Kind, content = '', mode = kind === 'directory' ? 0o755 : 0o644): Inode {
     const id = this.next++;
-    const inode: Inode = { id, kind, version: ++this.versions, mode, content, xattr: '', names: new Map() };
+    const inode: Inode = { id, line: id, kind, version: ++this.versions, mode, content, xattr: '', names: new Map() };
     this.state.inodes.set(id, inode);
     return inode;
   }
@@ -124,7 +126,11 @@ export class Model {
     const out: State = { inodes: new Map() };
     const root = this.at('', isSame(this.at('', state), this.at('', base)) ? onto : state)!;
     out.inodes.set(ROOT, { ...root, names: new Map() });
-    const from = new Map<number, Inode>();
+    const movers = new Map<number, number>();
+    for (const path of kept) {
+      const inode = this.at(path, state);
+      if (inode) movers.set(inode.id, inode.version);
+    }
     for (const path of paths) {
       const [parentPath, name] = split(path);
       const parent = this.at(parentPath, out);
@@ -132,11 +138,10 @@ export class Model {
       const inode = this.at(path, source);
       if (!inode || parent?.kind !== 'directory') continue;
       // Another directory stands there now: what the old one held is not in it.
-      if (!kept.has(path) && this.at(parentPath, onto)?.id !== parent.id) continue;
+      if (!kept.has(path) && this.at(parentPath, onto)?.line !== parent.line) continue;
       let { id } = inode;
       // A file that is at two places now: it stays itself where it was changed last.
-      if (from.has(id) && from.get(id)!.version !== inode.version) id = this.next++;
-      from.set(id, inode);
+      if ((movers.get(id) ?? inode.version) !== inode.version) id = this.next++;
       out.inodes.set(id, { ...inode, id, names: new Map() });
       parent.names.set(name, id);
     }
@@ -145,7 +150,7 @@ export class Model {
 }
 
 function isSame(a: Inode | undefined, b: Inode | undefined): boolean {
-  return a?.id === b?.id && a?.version === b?.version;
+  return a?.line === b?.line && a?.version === b?.version;
 }
 
 export function split(path: string): [string, string] {

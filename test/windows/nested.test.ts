@@ -219,13 +219,15 @@ class Run {
     const wanted = new Map(this.model.paths().map((path) => [path, this.describe(this.model.at(path)!)]));
     const found = new Map<string, string>();
     this.look(this.top, '', found);
-    const told = () => this.log.slice(-60).join('\n');
-    assert.deepEqual([...found].sort(), [...wanted].sort(), told());
-    for (const [id, fd] of this.held) this.compareHeld(id, fd, told);
+    assert.deepEqual([...found].sort(), [...wanted].sort());
+    for (const [id, fd] of this.held) this.compareHeld(id, fd);
   }
 
-  /** Who has a file open sees it as it is in the view, if it is in it at all. */
-  private compareHeld(id: number, fd: number, told: () => string): void {
+  /**
+   * Who has a file open sees it as it is in the view, if it is in it at all. Where a window further down closed, it may be
+   * two files by now, or gone; but at the end it is the lower's, or nothing.
+   */
+  private compareHeld(id: number, fd: number): void {
     const path = this.model.paths().find((one) => this.model.at(one)!.id === id);
     const inode = path === undefined ? undefined : this.model.at(path)!;
     let content: string | undefined;
@@ -236,15 +238,14 @@ class Run {
       content = bytes.toString('latin1');
       if (inode && !this.anyOrder) {
         const before = this.inodes.get(id) ?? st.ino;
-        assert.equal(st.ino, before, `inode number of ${path}\n${told()}`);
+        assert.equal(st.ino, before, `inode number of ${path}`);
         this.inodes.set(id, st.ino);
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).errno !== -ESTALE) throw error;
     }
-    if (inode && (content !== undefined || !this.anyOrder)) {
-      assert.equal(content, inode.content, `by its descriptor: ${path}\n${told()}`);
-    }
+    if (!inode || (this.anyOrder && (content === undefined || this.model.windows.length > 0))) return;
+    assert.equal(content, inode.content, `by its descriptor: ${path}`);
   }
 
   private describe({ kind, mode, content }: Inode): string {
@@ -273,8 +274,8 @@ for (const anyOrder of [false, true]) {
       for (let seed = first; seed < first + ROUNDS; seed++) {
         const run = new Run(live, seed, anyOrder);
         await run.steps(STEPS).catch((error: Error) => {
-          error.message = `seed ${seed}: ${error.message}`;
-          throw error;
+          const log = run.log.slice(-80).join('\n');
+          throw new Error(`seed ${seed} after\n${log}\n${error.message}`, { cause: error });
         });
       }
       const { upper } = await live.status();
