@@ -6,7 +6,7 @@
  * has it open goes on with that. Otherwise it is nothing any more (ESTALE).
  */
 import { scratchCstring } from '../sys/bytes.ts';
-import { O_CLOEXEC, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
+import { O_CLOEXEC, O_NOFOLLOW, O_PATH, S_IFDIR, S_IFMT } from '../sys/constants.ts';
 import { openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
 import { findChild } from './lookup.ts';
@@ -119,13 +119,21 @@ function link(o: Overlay, target: State): Node[] {
       kid.removeLink(parent, name);
       o.dropIdle(kid);
     }
-    if (!isWhiteout(entry)) entry.node.addLink(parent, name);
-    else {
+    if (!isWhiteout(entry)) {
+      if (entry.node.hasLower) identifyLower(o, entry.node, parent, name);
+      entry.node.addLink(parent, name);
+    } else {
       parent.kids ??= new Map();
       parent.kids.set(name, entry);
     }
   }
   return lost;
+}
+
+/** The directory of the lower that shows through this one: it may have been known by another node meanwhile. */
+function identifyLower(o: Overlay, node: Node, parent: Node, name: string): void {
+  node.hasLower = o.lowerHas(parent, name, st) && (st.mode & S_IFMT) === S_IFDIR;
+  if (node.hasLower && !o.table.isSame(node, st)) o.table.identify(node, st);
 }
 
 /**

@@ -16,7 +16,16 @@ import type { Born } from './node-table.ts';
 import type { Overlay } from './overlay.ts';
 import { rebase } from './window-rebase.ts';
 import { restore } from './window-restore.ts';
-import { capture, emptyState, objectsOf, pin, replaceDead, type State, unpin, versionsOf } from './window-state.ts';
+import {
+  capture,
+  emptyState,
+  objectsOf,
+  pin,
+  replaceDead,
+  type State,
+  unpin,
+  versionsOf,
+} from './window-state.ts';
 
 interface Opened {
   /** Its number, which no other window of this view has ever had. */

@@ -19,18 +19,22 @@ export function onMount(
   body: (live: Live) => Promise<void>,
   { options = [], shape = {} }: { options?: readonly string[]; shape?: WorkspaceShape } = {},
 ): void {
-  withMounts(title, async (workspace, forget) => {
-    const mounted = await forget.run('mount', '--json', '--no-window', ...options, workspace.path);
-    assert.equal(mounted.code, 0, mounted.stderr);
-    const { id } = JSON.parse(mounted.stdout) as { id: string };
-    await body({
-      workspace,
-      open: async (name) => (await request(id, 'open', name === undefined ? {} : { name })).name,
-      close: async (name) => (await request(id, 'close', name === undefined ? {} : { name })).report,
-      status: () => request(id, 'status', {}),
-      forget: forget.run,
-    });
-    const unmounted = await forget.run('unmount', workspace.path);
-    assert.equal(unmounted.code, 0, unmounted.stderr);
-  }, shape);
+  withMounts(
+    title,
+    async (workspace, forget) => {
+      const mounted = await forget.run('mount', '--json', '--no-window', ...options, workspace.path);
+      assert.equal(mounted.code, 0, mounted.stderr);
+      const { id } = JSON.parse(mounted.stdout) as { id: string };
+      await body({
+        workspace,
+        open: async (name) => (await request(id, 'open', name === undefined ? {} : { name })).name,
+        close: async (name) => (await request(id, 'close', name === undefined ? {} : { name })).report,
+        status: () => request(id, 'status', {}),
+        forget: forget.run,
+      });
+      const unmounted = await forget.run('unmount', workspace.path);
+      assert.equal(unmounted.code, 0, unmounted.stderr);
+    },
+    shape,
+  );
 }

@@ -46,7 +46,16 @@ export class Model {
 
   make(kind: Kind, content = '', mode = kind === 'directory' ? 0o755 : 0o644): Inode {
     const id = this.next++;
-    const inode: Inode = { id, line: id, kind, version: ++this.versions, mode, content, xattr: '', names: new Map() };
+    const inode: Inode = {
+      id,
+      line: id,
+      kind,
+      version: ++this.versions,
+      mode,
+      content,
+      xattr: '',
+      names: new Map(),
+    };
     this.state.inodes.set(id, inode);
     return inode;
   }

@@ -7,7 +7,7 @@ import { type Live, onMount } from './live.ts';
 import { type Inode, Model } from './model.ts';
 
 /** More with FORGET_WINDOWS_ROUNDS. */
-const ROUNDS = Number(process.env['FORGET_WINDOWS_ROUNDS'] ?? 6);
+const ROUNDS = Number(process.env.FORGET_WINDOWS_ROUNDS ?? 6);
 const STEPS = 250;
 /** Node has no name for it. */
 const ESTALE = 116;
@@ -28,7 +28,12 @@ function generator(seed: number): (below: number) => number {
 function prepare(path: string): void {
   const memory = join(path, 'memory');
   fs.mkdirSync(join(memory, 'b/c/d'), { recursive: true });
-  for (const [name, content] of Object.entries({ a: 'one ', 'b/a': 'two ', 'b/c/a': 'three ', 'b/c/d/a': 'four ' }))
+  for (const [name, content] of Object.entries({
+    a: 'one ',
+    'b/a': 'two ',
+    'b/c/a': 'three ',
+    'b/c/d/a': 'four ',
+  }))
     fs.writeFileSync(join(memory, name), content);
   fs.symlinkSync('a', join(memory, 'b/d'));
 }
@@ -59,7 +64,8 @@ class Run {
       const at = join(directory, name);
       const st = fs.lstatSync(at);
       const kind = st.isDirectory() ? 'directory' : st.isSymbolicLink() ? 'symlink' : 'file';
-      const content = kind === 'file' ? fs.readFileSync(at, 'latin1') : kind === 'symlink' ? fs.readlinkSync(at) : '';
+      const content =
+        kind === 'file' ? fs.readFileSync(at, 'latin1') : kind === 'symlink' ? fs.readlinkSync(at) : '';
       this.model.link(prefix + name, this.model.make(kind, content, st.mode & 0o7777));
       if (kind === 'directory') this.load(at, `${prefix + name}/`);
     }
@@ -167,9 +173,11 @@ class Run {
         return;
       }
       case 8:
-        return this.remove();
+        this.remove();
+        return;
       case 9:
-        return this.rename();
+        this.rename();
+        return;
       case 10: {
         if (!file || this.held.size > 20) return;
         const { id } = model.at(file)!;
@@ -249,7 +257,11 @@ class Run {
   }
 
   private describe({ kind, mode, content }: Inode): string {
-    return kind === 'directory' ? `${kind} ${mode}` : kind === 'file' ? `${kind} ${mode} ${content}` : `${kind} ${content}`;
+    return kind === 'directory'
+      ? `${kind} ${mode}`
+      : kind === 'file'
+        ? `${kind} ${mode} ${content}`
+        : `${kind} ${content}`;
   }
 
   private look(directory: string, prefix: string, found: Map<string, string>): void {
@@ -270,7 +282,7 @@ for (const anyOrder of [false, true]) {
   onMount(
     `nested windows that close ${anyOrder ? 'in any order' : 'the last first'} show what a model shows`,
     async (live) => {
-      const first = Number(process.env['FORGET_WINDOWS_SEED'] ?? 1);
+      const first = Number(process.env.FORGET_WINDOWS_SEED ?? 1);
       for (let seed = first; seed < first + ROUNDS; seed++) {
         const run = new Run(live, seed, anyOrder);
         await run.steps(STEPS).catch((error: Error) => {
