@@ -68,6 +68,7 @@ export class NodeTable {
     const id = this.nextId++;
     const made = new Node(id, node.type, node.dead ? node.ino : OWN_INODES + id);
     this.byId.set(made.id, made);
+    made.line = node.line;
     made.lowerIno = node.lowerIno;
     made.lowerDev = node.lowerDev;
     made.birth = node.birth;

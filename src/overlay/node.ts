@@ -43,6 +43,8 @@ export class Node {
   readonly type: number;
   /** `st_ino` as shown: never 0, the same before and after copy-up. */
   readonly ino: number;
+  /** Its id, or of the node whose place it took (NodeTable.successor). */
+  line: number;
   /** The kernel's count of look-ups: the node id is known to it while this is above 0. */
   lookups = 0;
 
@@ -121,6 +123,7 @@ export class Node {
 
   constructor(id: number, type: number, ino: number) {
     this.id = id;
+    this.line = id;
     this.type = type;
     this.ino = ino;
   }

@@ -130,7 +130,7 @@ function isReplaced(result: State, onto: State, path: string): boolean {
   const is = result.entries.get(at);
   const was = onto.entries.get(at);
   if (!is || isWhiteout(is) || is === was) return false;
-  return was ? isWhiteout(was) || was.node !== is.node : !is.hasLower;
+  return was ? isWhiteout(was) || was.node.line !== is.node.line : !is.hasLower;
 }
 
 /**
@@ -158,7 +158,10 @@ function giveEachItsNode(o: Overlay, result: State, state: State, split: Map<num
 
 /** A directory through which the lower shows is known by that; a file's number stays with the other one. */
 function splitFrom(o: Overlay, { node, hasLower }: Version): Node {
-  return hasLower ? o.table.successor(node) : o.table.create(node.type);
+  if (hasLower) return o.table.successor(node);
+  const made = o.table.create(node.type);
+  made.line = node.line;
+  return made;
 }
 
 function keepUnlinked(result: State, state: State, given: Rebase, take: (version: Version) => Version): void {
