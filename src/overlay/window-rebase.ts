@@ -7,9 +7,10 @@
  * comes along, and belongs to the window above it from then on.
  */
 import { cstring } from '../sys/bytes.ts';
-import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
+import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, S_IFDIR, S_IFMT } from '../sys/constants.ts';
 import { close, openat } from '../sys/libc.ts';
-import type { Node, Whiteout } from './node.ts';
+import { Stat } from '../sys/stat.ts';
+import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import {
   byDepth,
@@ -22,6 +23,8 @@ import {
 } from './window-state.ts';
 
 type Entry = Version | Whiteout;
+
+const st = new Stat();
 
 export interface Rebase {
   /** When the next window was opened: what the closed one left. */
@@ -55,11 +58,18 @@ function rebaseOne(o: Overlay, state: State, given: Rebase, split: Map<number, N
     adopted.set(version, known);
     return known;
   };
+  const merged = new Set<string>();
   for (const path of paths) {
-    const entry = changed.has(path) ? state.entries.get(path) : onto.entries.get(path);
+    let entry = changed.has(path) ? state.entries.get(path) : onto.entries.get(path);
+    if (!entry && changed.has(path) && merged.has(parentPath(path)) && lowerType(o, path) !== 0)
+      entry = new Whiteout();
     if (!entry || !hasPlace(result, path, isWhiteout(entry))) continue;
     if (!changed.has(path) && isReplaced(result, onto, path)) continue;
-    result.entries.set(path, isWhiteout(entry) ? entry : take(entry));
+    if (isWhiteout(entry)) result.entries.set(path, entry);
+    else if (changed.has(path) && wasCutOff(o, entry, path, given)) {
+      result.entries.set(path, { ...take(entry), hasLower: true });
+      merged.add(path);
+    } else result.entries.set(path, take(entry));
   }
   giveEachItsNode(o, result, state, split);
   keepUnlinked(result, state, given, take);
@@ -97,19 +107,36 @@ function hasDirectory(o: Overlay, state: State, path: string): boolean {
     const above = state.entries.get(at);
     if (above && (isWhiteout(above) || !above.hasLower)) return false;
   }
-  return lowerHasDirectory(o, path);
+  return lowerType(o, path) === S_IFDIR;
 }
 
-function lowerHasDirectory(o: Overlay, path: string): boolean {
+/** The type's bits of what the lower has at a path; 0 for nothing. */
+function lowerType(o: Overlay, path: string): number {
   let dir = o.lowerFd;
-  for (const name of path.split('/')) {
+  const names = path.split('/');
+  const last = names.pop()!;
+  for (const name of names) {
     const next = openat(dir, cstring(name), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (dir !== o.lowerFd) close(dir);
-    if (next < 0) return false;
+    if (next < 0) return 0;
     dir = next;
   }
-  close(dir);
-  return true;
+  const error = st.at(dir, cstring(last));
+  if (dir !== o.lowerFd) close(dir);
+  return error ? 0 : st.mode & S_IFMT;
+}
+
+/**
+ * A directory that the closed window cut off from the lower (it moved it there and back, copy-up-tree.ts) shows the lower
+ * again, but for what a later window has taken out of it.
+ */
+function wasCutOff(o: Overlay, entry: Version, path: string, { base, onto }: Rebase): boolean {
+  const before = base.entries.get(path);
+  if (!entry.node.isDirectory || entry.hasLower || !before || isWhiteout(before)) return false;
+  if (before.hasLower || before.node.line !== entry.node.line) return false;
+  const under = onto.entries.get(path);
+  if (under) return !isWhiteout(under) && under.hasLower && under.node.line === entry.node.line;
+  return (entry.node.origin?.includes(path) ?? false) && hasDirectory(o, onto, path);
 }
 
 /** Whether the directory of a path is there. A whiteout needs a lower one that shows through. */
@@ -158,9 +185,9 @@ function giveEachItsNode(o: Overlay, result: State, state: State, split: Map<num
 
 /** A directory through which the lower shows is known by that; a file's number stays with the other one. */
 function splitFrom(o: Overlay, { node, hasLower }: Version): Node {
-  if (hasLower) return o.table.successor(node);
-  const made = o.table.create(node.type);
+  const made = hasLower ? o.table.successor(node) : o.table.create(node.type);
   made.line = node.line;
+  made.origin = node.origin;
   return made;
 }
 
