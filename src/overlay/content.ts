@@ -111,7 +111,12 @@ interface Change {
 /** What follows from a write that succeeded. */
 function wrote(o: Overlay, node: Node, fd: number, written: number, change: Change): void {
   if (change.killSetuid) clearSetuid(o, node);
-  if (!node.inUpper) noticeOwnWrite(o, node, fd, change.append ? change.offset + written : undefined);
+  const end = change.append ? change.offset + written : undefined;
+  if (!node.inUpper) noticeOwnWrite(o, node, fd, end);
+  else if (node.endUnsure && end !== undefined) {
+    node.endUnsure = o.otherStat.of(fd) !== 0 || o.otherStat.size !== end;
+    if (node.endUnsure) retakeEnd(o, node);
+  }
   if (node.held) {
     if (isTooBigToHold(o, fd)) releaseHeld(o, node, 'it grew past what is held');
   } else if (node.inUpper && node.link) {
@@ -129,10 +134,12 @@ function noticeOwnWrite(o: Overlay, node: Node, fd: number, expectedEnd: number 
   const st = o.otherStat;
   if (st.of(fd) !== 0) return;
   node.settledChange = st.change;
-  if (expectedEnd !== undefined && st.size !== expectedEnd) {
-    o.notifier.inode(node.id);
-    o.notifier.flush();
-  }
+  if (expectedEnd !== undefined && st.size !== expectedEnd) retakeEnd(o, node);
+}
+
+function retakeEnd(o: Overlay, node: Node): void {
+  o.notifier.inode(node.id);
+  o.notifier.flush();
 }
 
 export function lseek(o: Overlay, id: number, offset: number, whence: number, reply: Reply): number {

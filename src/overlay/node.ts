@@ -116,6 +116,8 @@ export class Node {
   settledChange = 0;
   /** Directories: the kernel was told for a name in it that there is none, and may keep that. */
   absences = false;
+  /** A window's close gave it another size, which the kernel may not have asked for yet: appends tell (content.ts). */
+  endUnsure = false;
   /** When the view of a lower directory last changed without the lower changing: ms since the epoch, or 0. */
   overlayChange = 0;
   /** Requests that wait until this node is copied up. */

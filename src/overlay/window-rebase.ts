@@ -64,7 +64,7 @@ function rebaseOne(o: Overlay, state: State, given: Rebase, split: Map<number, N
     if (!entry && changed.has(path) && merged.has(parentPath(path)) && lowerType(o, path) !== 0)
       entry = new Whiteout();
     if (!entry || !hasPlace(result, path, isWhiteout(entry))) continue;
-    if (!changed.has(path) && isReplaced(result, onto, path)) continue;
+    if (!changed.has(path) && isReplaced(result, path, given)) continue;
     if (isWhiteout(entry)) result.entries.set(path, entry);
     else if (changed.has(path) && wasCutOff(o, entry, path, given)) {
       result.entries.set(path, { ...take(entry), hasLower: true });
@@ -151,13 +151,18 @@ function hasPlace(result: State, path: string, asWhiteout: boolean): boolean {
   return true;
 }
 
-/** The directory that the path stood in is another one now, which a window made in its place. */
-function isReplaced(result: State, onto: State, path: string): boolean {
+/** The directory that the path stood in is another one now, which a later window made in its place or moved there. */
+function isReplaced(result: State, path: string, { base, onto }: Rebase): boolean {
   const at = parentPath(path);
   const is = result.entries.get(at);
   const was = onto.entries.get(at);
   if (!is || isWhiteout(is) || is === was) return false;
-  return was ? isWhiteout(was) || was.node.line !== is.node.line : !is.hasLower;
+  return !isDirectoryOf(base.entries.get(at), is) || !isDirectoryOf(was, is);
+}
+
+function isDirectoryOf(entry: Entry | undefined, is: Version): boolean {
+  if (!entry) return is.hasLower;
+  return !isWhiteout(entry) && entry.node.line === is.node.line;
 }
 
 /**

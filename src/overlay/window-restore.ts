@@ -39,6 +39,7 @@ export function restore(o: Overlay, before: Captured, target: State): void {
     const version = versions.get(node);
     if (version ? version.upper !== node.upper : node.inUpper) {
       changed.add(node);
+      node.endUnsure = node.isRegular;
       o.descriptors.release(node);
     }
     if (version) takeVersion(node, version);

@@ -163,3 +163,195 @@ print(shared)`);
     writeFileSync(lower, Buffer.alloc(pages * 4096));
   }
 });
+
+onMount('an append after a close goes to the end that the file has then', async (live) => {
+  const agent = await live.agent();
+  await live.open();
+  await agent.does(
+    'log = os.open("memory/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT); os.write(log, b"outer\\n")',
+  );
+  await live.open();
+  await agent.does('os.write(log, b"a much longer line of the inner window\\n")');
+  await live.close();
+  assert.equal(await agent.does('os.write(log, b"more\\n"); os.write(log, b"end\\n"); time.sleep(0.1)'), '');
+  assert.equal(await agent.does('print(open("memory/log").read())'), 'outer\nmore\nend');
+  await live.close();
+});
+
+onMount(
+  'a large file that an outer window has is copied for an inner one, also while that closes',
+  async (live) => {
+    const agent = await live.agent();
+    await live.open('outer');
+    await agent.does(
+      'big = os.urandom(24 << 20); open("memory/big", "wb").write(big); digest = hashlib.sha256(big).digest()',
+    );
+    const { used } = (await live.status()).upper;
+    for (let round = 0; round < 8; round++) {
+      await live.open('inner');
+      const writing = agent.does(
+        'fd = os.open("memory/big", os.O_RDWR); print(os.pwrite(fd, b"inner", 100)); os.close(fd)',
+      );
+      // Sometimes before the copy is made, and sometimes after: then the write is one that came after the close.
+      if (round % 2 === 0) assert.equal(await writing, '5');
+      await live.close('inner');
+      assert.equal(await writing, '5');
+      if (round % 2 === 1)
+        await agent.does(
+          'fd = os.open("memory/big", os.O_RDWR); os.pwrite(fd, big[100:105], 100); os.close(fd)',
+        );
+      assert.equal(
+        await agent.does('print(hashlib.sha256(open("memory/big", "rb").read()).digest() == digest)'),
+        'True',
+      );
+      assert.equal((await live.status()).upper.used, used, `round ${round}`);
+    }
+    await live.close('outer');
+    assert.equal((await live.status()).upper.used, 0);
+  },
+);
+
+onMount(
+  'a file that was made real before a window opened is back after it was moved into memory',
+  async (live) => {
+    const agent = await live.agent();
+    await live.open('outer');
+    await agent.does('open("src/draft.txt", "w").write("draft")');
+    await live.open('inner');
+    await agent.does('open("src/other.txt", "w").write("other")');
+    await agent.does(
+      'os.rename("src/draft.txt", "memory/draft"); os.rename("src/other.txt", "memory/other")',
+    );
+    assert.equal(
+      await agent.does('print(os.path.exists("src/draft.txt"), open("memory/draft").read())'),
+      'False draft',
+    );
+    await live.close('inner');
+    assert.equal(
+      await agent.does('print(open("src/draft.txt").read(), os.path.exists("memory/draft"))'),
+      'draft False',
+    );
+    // It was created while the outer window was open, so there it moves for good.
+    await agent.does('os.rename("src/draft.txt", "memory/draft")');
+    await live.close('outer');
+    assert.equal(
+      await agent.does('print(os.path.exists("src/draft.txt"), os.path.exists("memory/draft"))'),
+      'False False',
+    );
+    assert.deepEqual(protectedDifferences(live.workspace), []);
+  },
+);
+
+onMount(
+  'in a mount with --hide protected paths are absent while a window is open, and there before and after',
+  async (live) => {
+    const agent = await live.agent();
+    const look =
+      'print(os.path.exists("MEMORY.md"), os.path.exists("memory/old.md"), "MEMORY.md" in os.listdir("."))';
+    assert.equal(await agent.does(look), 'True True True');
+    await live.open();
+    assert.equal(await agent.does(look), 'False False False');
+    await agent.does('open("MEMORY.md", "w").write("clean")');
+    assert.equal(await agent.does(look), 'True False True');
+    await live.close();
+    assert.equal(await agent.does(look), 'True True True');
+    assert.deepEqual(protectedDifferences(live.workspace), []);
+  },
+  { options: ['--hide'] },
+);
+
+onMount(
+  'in a mount with --readonly protected paths can be written while no window is open',
+  async (live) => {
+    const agent = await live.agent();
+    assert.equal(await agent.does('print(open("MEMORY.md", "a").write("real"))'), '4');
+    await live.open();
+    assert.match(
+      await agent.does('os.write(os.open("MEMORY.md", os.O_WRONLY | os.O_APPEND), b"window")'),
+      /failed OSError 30/,
+    );
+    await live.close();
+    assert.equal(await agent.does('print(open("MEMORY.md", "a").write("real"))'), '4');
+    assert.match(readFileSync(join(live.workspace.path, 'MEMORY.md'), 'utf8'), /realreal$/);
+  },
+  { options: ['--readonly'] },
+);
+
+onMount(
+  'links, xattrs, symlinks and devices of an outer window are as they were after an inner one',
+  async (live) => {
+    const agent = await live.agent();
+    const look = `
+def look(path):
+    st = os.lstat(path)
+    kept = [os.getxattr(path, name) for name in os.listxattr(path, follow_symlinks=False)] if not os.path.islink(path) else os.readlink(path)
+    return [path, st.st_mode, st.st_nlink, st.st_size, st.st_ino, st.st_mtime_ns, st.st_uid, kept]
+def all():
+    return [look(os.path.join(top, name)) for top, dirs, files in sorted(os.walk("memory")) for name in sorted(dirs + files)]`;
+    await agent.does(look);
+    await live.open('outer');
+    await agent.does(`
+os.mkdir("memory/d"); open("memory/d/a", "w").write("a"); os.link("memory/d/a", "memory/d/b")
+os.symlink("a", "memory/d/s"); os.mkfifo("memory/d/p"); os.setxattr("memory/d/a", "user.k", b"outer")
+os.setxattr("memory/d", "user.k", b"directory"); os.chown("memory/d/a", 7, 8); os.chmod("memory/d/a", 0o4755)
+outer = all()`);
+    const { used } = (await live.status()).upper;
+    await live.open('inner');
+    await agent.does(`
+os.unlink("memory/d/b"); os.link("memory/d/a", "memory/d/c"); os.setxattr("memory/d/c", "user.k", b"inner")
+os.removexattr("memory/d", "user.k"); os.unlink("memory/d/s"); os.symlink("b", "memory/d/s"); os.rename("memory/d/p", "memory/p")
+os.utime("memory/d/a", (1, 1)); os.rename("memory/d", "memory/e"); os.truncate("memory/old.md", 3)`);
+    assert.equal(await agent.does('print(all() == outer, os.path.exists("memory/d"))'), 'False False');
+    await live.close('inner');
+    assert.equal(
+      await agent.does(
+        'now = all(); print([pair for pair in zip(outer, now) if pair[0] != pair[1]], len(now) == len(outer))',
+      ),
+      '[] True',
+    );
+    assert.equal((await live.status()).upper.used, used);
+    await live.close('outer');
+    assert.deepEqual(protectedDifferences(live.workspace), []);
+  },
+);
+
+onMount(
+  'a temporary file that is held belongs to the window that names it, or to the workspace',
+  async (live) => {
+    const agent = await live.agent();
+    await live.open('outer');
+    await agent.does(
+      'one = open(".mem_x9.tmp", "w"); one.write("one"); one.flush(); two = open("tmpab12cd_x", "w")',
+    );
+    await live.open('inner');
+    await agent.does(
+      'one.write(" more"); one.flush(); os.rename(".mem_x9.tmp", "MEMORY.md"); two.write("two"); two.flush()',
+    );
+    assert.equal(await agent.does('print(open("MEMORY.md").read())'), 'one more');
+    assert.deepEqual(protectedDifferences(live.workspace), []);
+    await live.close('inner');
+    assert.equal(
+      await agent.does('print(open("MEMORY.md").read() != "one more", open("tmpab12cd_x").read())'),
+      'True two',
+    );
+    await live.close('outer');
+    assert.equal(readFileSync(join(live.workspace.path, 'tmpab12cd_x'), 'utf8'), 'two');
+    assert.deepEqual(protectedDifferences(live.workspace), []);
+  },
+);
+
+onMount('a directory that a window removed lets its visitors in again only as another one', async (live) => {
+  const agent = await live.agent();
+  await agent.does('os.makedirs("memory/room/in"); open("memory/room/in/a", "w").write("a")');
+  live.workspace.before = snapshot(live.workspace.path);
+  await live.open();
+  await agent.does('os.chdir("memory/room/in"); os.unlink("a"); os.rmdir("../in"); os.rmdir("../../room")');
+  await live.close();
+  assert.match(await agent.does('os.listdir(".")'), /failed FileNotFoundError|^\[\]$|^$/);
+  await agent.does(`os.chdir("/"); os.chdir(os.path.realpath(${JSON.stringify(live.view)}))`);
+  assert.equal(
+    await agent.does('print(os.listdir("memory/room"), open("memory/room/in/a").read())'),
+    "['in'] a",
+  );
+  assert.deepEqual(protectedDifferences(live.workspace), []);
+});

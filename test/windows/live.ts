@@ -3,7 +3,7 @@
  * tests here. The lower can be looked at all the while.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { withWorkspace } from '../cases/window.ts';
 import type { Workspace, WorkspaceShape } from '../harness/forget.ts';
 import { Machine } from '../harness/machine.ts';
 import { environmentOf, forgetFor, idsOf, readableFor, type User, users } from '../harness/users.ts';
-import { MARK, newMark, processesWith, runWatched } from '../harness/watchdog.ts';
+import { forgetMounts, MARK, newMark, processesWith, runWatched } from '../harness/watchdog.ts';
 
 export interface Live {
   workspace: Workspace;
@@ -51,6 +51,9 @@ export function onMount(title: string, body: (live: Live) => Promise<void>, give
         for (const agent of agents) await agent.end();
         for (const pid of processesWith('FORGET_TEST_MOUNT', mark)) process.kill(pid, 'SIGKILL');
         machine?.end();
+        for (const { mountpoint } of forgetMounts([process.pid])) {
+          if (mountpoint.startsWith(workspace.top)) execFileSync('umount', ['-l', mountpoint]);
+        }
       }
     },
     { users: given.users ?? ['root'], ...(given.shape && { shape: given.shape }) },

@@ -146,8 +146,10 @@ export class Model {
       const source = kept.has(path) ? state : onto;
       const inode = this.at(path, source);
       if (!inode || parent?.kind !== 'directory') continue;
-      // Another directory stands there now: what the old one held is not in it.
+      // Another directory stands there now, or it was moved there: what the old one held is not in it.
       if (!kept.has(path) && this.at(parentPath, onto)?.line !== parent.line) continue;
+      if (!kept.has(path) && kept.has(parentPath) && this.at(parentPath, base)?.line !== parent.line)
+        continue;
       let { id } = inode;
       // A file that is at two places now: it stays itself where it was changed last.
       if ((movers.get(id) ?? inode.version) !== inode.version) id = this.next++;
