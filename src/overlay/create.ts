@@ -24,6 +24,7 @@ import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, Whiteout, WRITE_FD } from './node.ts';
 import type { Overlay, Place } from './overlay.ts';
 import { DEFAULT_ACL } from './upper.ts';
+import { nameIsReal } from './window-real.ts';
 
 const FOPEN_KEEP_CACHE = 1 << 1;
 
@@ -141,7 +142,7 @@ function makeInLower(
   node.addLink(parent, name);
   o.table.noteBorn(node);
   if (o.window === 0) o.judge(node);
-  o.nameIsReal(parent, name);
+  nameIsReal(o, parent, name);
   if (fd >= 0) o.descriptors.set(node, fd, WRITE_FD);
   o.settle(parent);
   o.present(node, st);

@@ -12,6 +12,7 @@ import { releaseHeld } from './held.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
+import { nameIsReal } from './window-real.ts';
 
 export function link(
   o: Overlay,
@@ -99,7 +100,7 @@ function linkInLower(
   o.settle(parent);
   o.settle(node);
   node.addLink(parent, name);
-  o.nameIsReal(parent, name);
+  nameIsReal(o, parent, name);
   if (o.window === 0) o.judge(node);
   return 0;
 }

@@ -6,6 +6,7 @@ import { ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE } from '../sys/errno.ts';
 import type { Stat } from '../sys/stat.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
+import { directoryMoved } from './window-real.ts';
 
 /** NAME_MAX of every filesystem that a lower can be. */
 export const NAME_MAX = 255;
@@ -54,7 +55,7 @@ export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: 
   node.addLink(parent, name);
   if (!node.protected && o.wouldProtectName(parent, name)) node.protected = true;
   if (known?.isDirectory) classifyBelow(o, node);
-  if (from !== undefined) o.directoryMoved(from, o.path(parent, name));
+  if (from !== undefined) directoryMoved(o, from, o.path(parent, name));
   return node;
 }
 

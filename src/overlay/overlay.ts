@@ -30,7 +30,7 @@ import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.
 import { NodeTable } from './node-table.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
-import { objectsOf, renameBelow, type State } from './window-state.ts';
+import { objectsOf, type State } from './window-state.ts';
 
 export interface OverlayOptions {
   /** Where the view's root stands: a byte string, absolute. */
@@ -195,23 +195,6 @@ export class Overlay {
 
   protectBelow(path: string): void {
     this.linked.push(path);
-  }
-
-  /** A name of the lower is real from now on, also for outer windows: whatever they had there gives way. */
-  nameIsReal(parent: Node, name: string): void {
-    const path = this.nested ? this.path(parent, name) : undefined;
-    if (path !== undefined) for (const state of this.frozen) state.entries.delete(path);
-  }
-
-  /** A directory of the lower has another name: what outer windows have below it goes with it. */
-  directoryMoved(from: string | undefined, to: string | undefined): void {
-    if (this.window === 0 || from === undefined || to === undefined || from === to) return;
-    for (const state of this.frozen) renameBelow(state, from, to);
-    for (const { origin } of this.table.all()) {
-      origin?.forEach((path, i) => {
-        if (path.startsWith(`${from}/`)) origin[i] = to + path.slice(from.length);
-      });
-    }
   }
 
   /** No window is open any more: links may lead elsewhere when the next one opens. */

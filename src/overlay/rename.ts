@@ -29,6 +29,7 @@ import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { protectedInLowerBelow } from './protected-below.ts';
 import { hidesLower, keepOpen, takeName, vacate } from './remove.ts';
+import { directoryMoved, nameIsReal } from './window-real.ts';
 
 /** One side of a rename: a name in a directory, what it leads to, and the class of the name. */
 interface Side {
@@ -117,11 +118,11 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   const error = callRename(fromDir, source.name, toDir, target.name, lowerFlags);
   if (error) return error === EEXIST ? ESTALE : error;
   if (replaced) forgetReplaced(o, replaced, target);
-  o.nameIsReal(target.parent, target.name);
+  nameIsReal(o, target.parent, target.name);
   const fromPath = node.isDirectory ? o.path(source.parent, source.name) : undefined;
   node.removeLink(source.parent, source.name);
   node.addLink(target.parent, target.name);
-  if (node.isDirectory) o.directoryMoved(fromPath, o.path(target.parent, target.name));
+  if (node.isDirectory) directoryMoved(o, fromPath, o.path(target.parent, target.name));
   if (o.window === 0) judgeTree(o, node);
   settleRename(o, source, target);
   return 0;
@@ -267,7 +268,7 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
     if (error) return error;
     settleRename(o, source, target);
     o.settle(b);
-    for (const side of [source, target]) o.nameIsReal(side.parent, side.name);
+    for (const side of [source, target]) nameIsReal(o, side.parent, side.name);
   } else {
     for (const node of [a, b]) {
       const outcome = moveUp(o, node, source.protected && target.protected);

@@ -1,4 +1,5 @@
 /** Which mount is meant, for commands that work on one: `forget open` and `forget close`. */
+import { posix } from 'node:path';
 import { displayName } from '../sys/bytes.ts';
 import { type CloseAnswer, listWindows, request, type WindowStatus } from './control.ts';
 import { Failure } from './failure.ts';
@@ -20,7 +21,11 @@ export async function findMount(target: string | undefined, cwd: () => string): 
     throw new Failure(`no window ${target}; "forget status" lists those there are`);
   }
   const mounts = windows.filter(({ kind }) => kind === 'mount');
-  const path = displayName(target === undefined ? cwd() : resolveMountedPath(target, cwd()));
+  const typed = target === undefined ? cwd() : posix.resolve(cwd(), target);
+  // As it is typed first: links can only be followed through filesystems that answer.
+  const asTyped = closest(mounts, displayName(typed));
+  if (asTyped) return asTyped;
+  const path = displayName(target === undefined ? typed : resolveMountedPath(typed, '/'));
   const found = closest(mounts, path);
   if (found) return found;
   const exec = closest(windows, path);
