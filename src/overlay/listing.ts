@@ -54,18 +54,23 @@ export function eachLowerEntry(
   const fd = openDirectory(o, node);
   if (fd < 0) return -fd;
   try {
-    for (;;) {
-      const n = getdents64(fd, dents, dents.length);
-      if (n < 0) return errno();
-      if (n === 0) return 0;
-      for (let at = 0; at < n; at += dents.readUInt16LE(at + 16)) {
-        const name = dents.latin1Slice(at + 19, dents.indexOf(0, at + 19));
-        if (name === '.' || name === '..') continue;
-        each(name, dents.readUInt32LE(at) + dents.readUInt32LE(at + 4) * TWO_32, dents[at + 18]!);
-      }
-    }
+    return eachEntryOf(fd, each);
   } finally {
     close(fd);
+  }
+}
+
+/** The same for an open directory, from its beginning. */
+export function eachEntryOf(fd: number, each: (name: string, ino: number, type: number) => void): number {
+  for (;;) {
+    const n = getdents64(fd, dents, dents.length);
+    if (n < 0) return errno();
+    if (n === 0) return 0;
+    for (let at = 0; at < n; at += dents.readUInt16LE(at + 16)) {
+      const name = dents.latin1Slice(at + 19, dents.indexOf(0, at + 19));
+      if (name === '.' || name === '..') continue;
+      each(name, dents.readUInt32LE(at) + dents.readUInt32LE(at + 4) * TWO_32, dents[at + 18]!);
+    }
   }
 }
 

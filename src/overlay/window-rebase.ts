@@ -7,15 +7,19 @@
  * comes along, and belongs to the window above it from then on.
  */
 import { cstring } from '../sys/bytes.ts';
-import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, S_IFDIR, S_IFMT } from '../sys/constants.ts';
+import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, S_IFDIR, S_IFMT } from '../sys/constants.ts';
+import { SysError } from '../sys/errno.ts';
 import { close, openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
+import { eachEntryOf } from './listing.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import {
   byDepth,
+  covers,
   emptyState,
   isWhiteout,
+  lastName,
   parentPath,
   type State,
   type Version,
@@ -49,7 +53,7 @@ function rebaseOne(o: Overlay, state: State, given: Rebase, split: Map<number, N
   const { base, onto } = given;
   const result = emptyState();
   const paths = byDepth(new Set([...state.entries.keys(), ...base.entries.keys(), ...onto.entries.keys()]));
-  const changed = new Set(paths.filter((path) => !isSame(state.entries.get(path), base.entries.get(path))));
+  const changed = new Set(paths.filter((path) => !isSameAt(path, state, base)));
   keepDirectories(o, state, onto, changed);
   const adopted = new Map<Version, Version>();
   const take = (version: Version): Version => {
@@ -69,6 +73,7 @@ function rebaseOne(o: Overlay, state: State, given: Rebase, split: Map<number, N
     else if (changed.has(path) && wasCutOff(o, entry, path, given)) {
       result.entries.set(path, { ...take(entry), hasLower: true });
       merged.add(path);
+      for (const name of takenOut(o, path, paths, base)) result.entries.set(name, new Whiteout());
     } else result.entries.set(path, take(entry));
   }
   giveEachItsNode(o, result, state, split);
@@ -81,10 +86,12 @@ function rebaseOne(o: Overlay, state: State, given: Rebase, split: Map<number, N
   return result;
 }
 
-function isSame(a: Entry | undefined, b: Entry | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  if (isWhiteout(a) || isWhiteout(b)) return isWhiteout(a) && isWhiteout(b);
-  return a.upper === b.upper;
+function isSameAt(path: string, state: State, base: State): boolean {
+  const is = state.entries.get(path);
+  const was = base.entries.get(path);
+  if (is && was && !isWhiteout(is) && !isWhiteout(was)) return is.upper === was.upper;
+  if ((is && !isWhiteout(is)) || (was && !isWhiteout(was))) return false;
+  return covers(state, path) === covers(base, path);
 }
 
 /** Adds the directories that what is changed stands in, where there would be none without them. */
@@ -112,31 +119,52 @@ function hasDirectory(o: Overlay, state: State, path: string): boolean {
 
 /** The type's bits of what the lower has at a path; 0 for nothing. */
 function lowerType(o: Overlay, path: string): number {
-  let dir = o.lowerFd;
-  const names = path.split('/');
-  const last = names.pop()!;
-  for (const name of names) {
-    const next = openat(dir, cstring(name), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (dir !== o.lowerFd) close(dir);
-    if (next < 0) return 0;
-    dir = next;
-  }
-  const error = st.at(dir, cstring(last));
-  if (dir !== o.lowerFd) close(dir);
+  const dir = openLower(o, parentPath(path));
+  if (dir < 0) return 0;
+  const error = st.at(dir, cstring(lastName(path)));
+  close(dir);
   return error ? 0 : st.mode & S_IFMT;
 }
 
+function lowerNames(o: Overlay, path: string): string[] {
+  const names: string[] = [];
+  const dir = openLower(o, path);
+  if (dir < 0) return names;
+  const error = eachEntryOf(dir, (name) => names.push(name));
+  close(dir);
+  if (error) throw new SysError(error, 'reading a directory of the workspace');
+  return names;
+}
+
+/** A descriptor of a lower directory, to be closed by the caller, or -1. */
+function openLower(o: Overlay, path: string): number {
+  const flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  let dir = openat(o.lowerFd, cstring('.'), flags, 0);
+  for (const name of path === '' ? [] : path.split('/')) {
+    const next = dir < 0 ? dir : openat(dir, cstring(name), flags, 0);
+    if (dir >= 0) close(dir);
+    dir = next;
+  }
+  return dir;
+}
+
 /**
- * A directory that the closed window cut off from the lower (it moved it there and back, copy-up-tree.ts) shows the lower
- * again, but for what a later window has taken out of it.
+ * A directory that was moved and moved back is cut off from the lower since (copy-up-tree.ts). Where the lower showed
+ * through it before the closed window, it does again, but for what later windows have taken out of it.
  */
 function wasCutOff(o: Overlay, entry: Version, path: string, { base, onto }: Rebase): boolean {
-  const before = base.entries.get(path);
-  if (!entry.node.isDirectory || entry.hasLower || !before || isWhiteout(before)) return false;
-  if (before.hasLower || before.node.line !== entry.node.line) return false;
+  if (!entry.node.isDirectory || entry.hasLower) return false;
+  if (!isDirectoryOf(base.entries.get(path), entry, path)) return false;
   const under = onto.entries.get(path);
-  if (under) return !isWhiteout(under) && under.hasLower && under.node.line === entry.node.line;
-  return (entry.node.origin?.includes(path) ?? false) && hasDirectory(o, onto, path);
+  if (!isDirectoryOf(under, entry, path)) return false;
+  return under ? !isWhiteout(under) && under.hasLower : hasDirectory(o, onto, path);
+}
+
+/** Paths of the lower in such a directory that no state has anything at: they showed, and now they do not. */
+function takenOut(o: Overlay, directory: string, paths: readonly string[], base: State): string[] {
+  const known = new Set(paths);
+  const all = lowerNames(o, directory).map((name) => `${directory}/${name}`);
+  return all.filter((path) => !known.has(path) && !covers(base, path));
 }
 
 /** Whether the directory of a path is there. A whiteout needs a lower one that shows through. */
@@ -157,11 +185,12 @@ function isReplaced(result: State, path: string, { base, onto }: Rebase): boolea
   const is = result.entries.get(at);
   const was = onto.entries.get(at);
   if (!is || isWhiteout(is) || is === was) return false;
-  return !isDirectoryOf(base.entries.get(at), is) || !isDirectoryOf(was, is);
+  return !isDirectoryOf(base.entries.get(at), is, at) || !isDirectoryOf(was, is, at);
 }
 
-function isDirectoryOf(entry: Entry | undefined, is: Version): boolean {
-  if (!entry) return is.hasLower;
+/** Whether a state has the same directory at the path; without an entry that is the lower's. */
+function isDirectoryOf(entry: Entry | undefined, is: Version, path: string): boolean {
+  if (!entry) return is.hasLower || (is.node.origin?.includes(path) ?? false);
   return !isWhiteout(entry) && entry.node.line === is.node.line;
 }
 
@@ -172,8 +201,9 @@ function isDirectoryOf(entry: Entry | undefined, is: Version): boolean {
 function giveEachItsNode(o: Overlay, result: State, state: State, split: Map<number, Node>): void {
   const kept = new Map<Node, Version>();
   for (const [path, entry] of result.entries) {
-    if (!isWhiteout(entry) && state.entries.get(path) && isSame(entry, state.entries.get(path)))
-      kept.set(entry.node, entry);
+    const before = state.entries.get(path);
+    if (isWhiteout(entry) || !before || isWhiteout(before)) continue;
+    if (before.upper === entry.upper) kept.set(entry.node, entry);
   }
   const fresh = new Map<Version, Version>();
   for (const [path, entry] of result.entries) {

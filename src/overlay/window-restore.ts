@@ -16,6 +16,7 @@ import { hidesLower } from './remove.ts';
 import {
   byDepth,
   type Captured,
+  covers,
   isWhiteout,
   lastName,
   parentPath,
@@ -146,15 +147,6 @@ function partFromLower(o: Overlay, target: State, versions: Map<Node, Version>):
     if (node.lowerIno === 0 || !node.origin || node.hasLower) continue;
     if (!node.origin.every((path) => covers(target, path))) o.table.part(node);
   }
-}
-
-function covers(state: State, path: string): boolean {
-  if (state.entries.has(path)) return true;
-  for (let at = parentPath(path); at !== ''; at = parentPath(at)) {
-    const entry = state.entries.get(at);
-    if (entry && (isWhiteout(entry) || !entry.hasLower)) return true;
-  }
-  return false;
 }
 
 function backToLower(o: Overlay, node: Node): void {

@@ -143,6 +143,16 @@ export function renameBelow(state: State, from: string, to: string): void {
   }
 }
 
+/** Whether the lower does not show at a path: something else, or nothing, does. */
+export function covers(state: State, path: string): boolean {
+  if (state.entries.has(path)) return true;
+  for (let at = parentPath(path); at !== ''; at = parentPath(at)) {
+    const entry = state.entries.get(at);
+    if (entry && (isWhiteout(entry) || !entry.hasLower)) return true;
+  }
+  return false;
+}
+
 export const parentPath = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 export const lastName = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
