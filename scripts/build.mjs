@@ -1,14 +1,21 @@
 // Bundles the entry points as CommonJS, one file each: a short `forget exec` would otherwise spend its time on
 // loading many small ES modules (docs/decisions.md has the figures). What few commands need (YAML, schemas) stays
 // apart. koffi is a native addon.
-import { rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { build } from 'esbuild';
 
 const root = new URL('..', import.meta.url).pathname;
 /** Files of their own, loaded late. */
-const apart = ['cli/main', 'window/config-schema', 'window/config-yaml'];
+const apart = [
+  'cli/main',
+  'cli/completion-script',
+  'cli/manual-page',
+  'window/config-schema',
+  'window/config-yaml',
+];
 
 rmSync(`${root}dist`, { recursive: true, force: true });
 await build({
@@ -69,3 +76,9 @@ setFlagsFromString('--no-lazy');
 const compiled = compileBundle(main);
 setFlagsFromString('--lazy');
 writeFileSync(`${main}.cache`, compiled.createCachedData());
+
+mkdirSync(`${root}man`, { recursive: true });
+writeFileSync(
+  `${root}man/forget.1`,
+  execFileSync(process.execPath, [`${root}dist/forget.cjs`, 'manual-page']),
+);

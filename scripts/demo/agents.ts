@@ -5,14 +5,17 @@
 import type { Action, ToolCall } from './mock-model.ts';
 
 export interface Agent {
-  name: 'pi' | 'codex' | 'gemini-cli';
-  /** Arguments for one prompt and no terminal; an agent that can, goes on with the transcript in file `session`. */
-  args(prompt: string, session: string): string[];
-  /** The program's file, relative to its node_modules; started by `node` if it is JavaScript. */
+  name: 'pi' | 'codex' | 'gemini-cli' | 'opencode' | 'claude-code';
+  /** Arguments for one prompt and no terminal; an agent that can, goes on with the transcript in file `session`, if given. */
+  args(prompt: string, session?: string): string[];
+  /** The program's file, relative to its node_modules; started by `node` if its name ends in `.js`. */
   program: string;
+  /** The variable that moves the agent's home, and where that is without it, relative to the person's home. */
+  homeVariable: string;
+  defaultHome: string;
   /** Files that must stand in the agent's home before it starts: relative path to content. */
   homeFiles(modelUrl: string): Record<string, string>;
-  env(home: string, modelUrl: string): Record<string, string>;
+  env(modelUrl: string): Record<string, string>;
   toolCall(action: Action): ToolCall;
 }
 
@@ -25,10 +28,13 @@ function heredoc(path: string, content: string): string {
 
 export const pi: Agent = {
   name: 'pi',
+  homeVariable: 'PI_CODING_AGENT_DIR',
+  defaultHome: '.pi/agent',
   program: '@mariozechner/pi-coding-agent/dist/cli.js',
   args: (prompt, session) => [
     ...['--print', '--offline', '--provider', 'mock', '--model', 'mock', '--no-extensions', '--no-skills'],
-    ...['--session', session, prompt],
+    ...(session === undefined ? [] : ['--session', session]),
+    prompt,
   ],
   homeFiles: (modelUrl) => ({
     'models.json': JSON.stringify({
@@ -42,7 +48,7 @@ export const pi: Agent = {
       },
     }),
   }),
-  env: (home) => ({ PI_CODING_AGENT_DIR: home, PI_TELEMETRY: '0' }),
+  env: () => ({ PI_TELEMETRY: '0' }),
   toolCall(action) {
     switch (action.kind) {
       case 'read':
@@ -66,6 +72,8 @@ export const pi: Agent = {
  */
 export const codex = (sandbox: 'danger-full-access' | 'workspace-write'): Agent => ({
   name: 'codex',
+  homeVariable: 'CODEX_HOME',
+  defaultHome: '.codex',
   program: '@openai/codex/bin/codex.js',
   args: (prompt) => ['exec', '--skip-git-repo-check', '--color', 'never', prompt],
   homeFiles: (modelUrl) => ({
@@ -85,7 +93,7 @@ export const codex = (sandbox: 'danger-full-access' | 'workspace-write'): Agent 
       '',
     ].join('\n'),
   }),
-  env: (home) => ({ CODEX_HOME: home }),
+  env: () => ({}),
   toolCall(action) {
     // A login shell would read the machine's profile, and lose the PATH that finds this node.
     const shell = (cmd: string): ToolCall => ({ name: 'exec_command', args: { cmd, login: false } });
@@ -106,6 +114,8 @@ export const codex = (sandbox: 'danger-full-access' | 'workspace-write'): Agent 
 
 export const geminiCli: Agent = {
   name: 'gemini-cli',
+  homeVariable: 'GEMINI_CLI_HOME',
+  defaultHome: '.',
   program: '@google/gemini-cli/bundle/gemini.js',
   args: (prompt) => ['--skip-trust', '--yolo', '--model', 'gemini-2.5-pro', '--prompt', prompt],
   homeFiles: () => ({
@@ -117,8 +127,7 @@ export const geminiCli: Agent = {
       context: { fileFiltering: { respectGitIgnore: false } },
     }),
   }),
-  env: (home, modelUrl) => ({
-    GEMINI_CLI_HOME: home,
+  env: (modelUrl) => ({
     GEMINI_API_KEY: MODEL_KEY,
     GOOGLE_GEMINI_BASE_URL: modelUrl,
   }),
@@ -140,6 +149,90 @@ export const geminiCli: Agent = {
         };
       case 'shell':
         return { name: 'run_shell_command', args: { command: action.command, description: 'as asked' } };
+    }
+  },
+};
+
+/** A native program (Bun) with a SQLite database in WAL mode, a git directory for snapshots, and logs. */
+export const opencode: Agent = {
+  name: 'opencode',
+  homeVariable: 'OPENCODE_TEST_HOME',
+  defaultHome: '.',
+  program: 'opencode-linux-x64-baseline/bin/opencode',
+  args: (prompt) => ['run', '--model', 'mock/mock', prompt],
+  homeFiles: (modelUrl) => ({
+    '.config/opencode/opencode.json': JSON.stringify({
+      autoupdate: false,
+      share: 'disabled',
+      permission: 'allow',
+      small_model: 'mock/mock',
+      provider: {
+        mock: {
+          npm: '@ai-sdk/openai-compatible',
+          name: 'mock',
+          options: { baseURL: `${modelUrl}/v1`, apiKey: MODEL_KEY },
+          models: { mock: { name: 'mock', tool_call: true } },
+        },
+      },
+    }),
+  }),
+  env: () => ({
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+    // Otherwise it installs its plugin interface from the registry into its configuration, at each start.
+    npm_config_offline: 'true',
+  }),
+  toolCall(action) {
+    switch (action.kind) {
+      case 'read':
+        return { name: 'read', args: { filePath: action.path } };
+      case 'write':
+        return { name: 'write', args: { filePath: action.path, content: action.content } };
+      case 'edit':
+        return {
+          name: 'edit',
+          args: { filePath: action.path, oldString: action.from, newString: action.to },
+        };
+      case 'shell':
+        return { name: 'bash', args: { command: action.command, description: 'as asked' } };
+    }
+  },
+};
+
+/** A native program (Bun) without a database: transcripts, locks and settings in many small files. */
+export const claudeCode: Agent = {
+  name: 'claude-code',
+  homeVariable: 'CLAUDE_CONFIG_DIR',
+  defaultHome: '.claude',
+  program: '@anthropic-ai/claude-code-linux-x64/claude',
+  args: (prompt) => ['--print', '--allowedTools', 'Bash,Edit,Read', '--', prompt],
+  homeFiles: () => ({ 'settings.json': '{}\n' }),
+  env: (modelUrl) => ({
+    ANTHROPIC_BASE_URL: modelUrl,
+    ANTHROPIC_API_KEY: MODEL_KEY,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  }),
+  toolCall(action) {
+    const shell = (command: string): ToolCall => ({
+      name: 'Bash',
+      args: { command, description: 'as asked' },
+    });
+    switch (action.kind) {
+      case 'read':
+        return { name: 'Read', args: { file_path: action.path } };
+      case 'write':
+        // Its own tool writes over no file that it has not read.
+        return shell(heredoc(action.path, action.content));
+      case 'edit':
+        return {
+          name: 'Edit',
+          args: { file_path: action.path, old_string: action.from, new_string: action.to },
+        };
+      case 'shell':
+        return shell(action.command);
     }
   },
 };

@@ -120,7 +120,59 @@ const generateContent: Dialect = {
   },
 };
 
-export const dialects: readonly Dialect[] = [chatCompletions, responses, generateContent];
+interface AnthropicPart {
+  type: string;
+  content?: unknown;
+}
+
+/** Anthropic's messages: Claude Code. */
+const messages: Dialect = {
+  path: /\/v1\/messages$/,
+  toolResults(body) {
+    const { messages } = body as { messages: { role: string; content: string | AnthropicPart[] }[] };
+    const results = ({ content }: { content: string | AnthropicPart[] }): AnthropicPart[] =>
+      typeof content === 'string' ? [] : content.filter((part) => part.type === 'tool_result');
+    return sinceLast(messages, (message) => message.role === 'user' && results(message).length === 0)
+      .flatMap(results)
+      .map((part) => textOf(part.content));
+  },
+  stream(reply) {
+    const blocks = [
+      ...(reply.text
+        ? [
+            {
+              content_block: { type: 'text', text: '' },
+              delta: { type: 'text_delta', text: reply.text },
+            },
+          ]
+        : []),
+      ...reply.calls.map((call, index) => ({
+        content_block: { type: 'tool_use', id: callId(reply, index), name: call.name, input: {} },
+        delta: { type: 'input_json_delta', partial_json: JSON.stringify(call.args) },
+      })),
+    ];
+    const stop_reason = reply.calls.length > 0 ? 'tool_use' : 'end_turn';
+    const events = [
+      {
+        type: 'message_start',
+        message: {
+          ...{ id: `msg_${reply.turn}`, type: 'message', role: 'assistant', model: MODEL, content: [] },
+          ...{ stop_reason: null, stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } },
+        },
+      },
+      ...blocks.flatMap(({ content_block, delta }, index) => [
+        { type: 'content_block_start', index, content_block },
+        { type: 'content_block_delta', index, delta },
+        { type: 'content_block_stop', index },
+      ]),
+      { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 1 } },
+      { type: 'message_stop' },
+    ];
+    return events.map((data) => ({ event: data.type, data }));
+  },
+};
+
+export const dialects: readonly Dialect[] = [chatCompletions, responses, generateContent, messages];
 
 function callId(reply: Reply, index: number): string {
   return `call_${reply.turn}_${index}`;

@@ -21,7 +21,7 @@ import type { Agent } from './agents.ts';
 const recipes = fileURLToPath(new URL('agents', import.meta.url));
 const cache = fileURLToPath(new URL('../../.cache/agents', import.meta.url));
 
-/** The agent is not in the cache and cannot be fetched: nothing is wrong with forget. */
+/** The agent is not in the cache and cannot be fetched, or is not made for this processor: nothing is wrong with forget. */
 export class AgentUnavailable extends Error {}
 
 /**
@@ -48,7 +48,9 @@ export function installAgent(agent: Agent, say: (line: string) => void): string[
       if (!existsSync(installed)) throw error;
     }
   }
-  return [process.execPath, join(installed, 'node_modules', agent.program)];
+  const program = join(installed, 'node_modules', agent.program);
+  if (!existsSync(program)) throw new AgentUnavailable(`${agent.name} has no program for ${process.arch}`);
+  return program.endsWith('.js') ? [process.execPath, program] : [program];
 }
 
 function npmCi(agent: Agent, directory: string): void {

@@ -37,7 +37,7 @@ export function prepareHome(agent: Agent, home: string, modelUrl: string): void 
 
 /** The variables that make a run repeatable and keep it out of the person's own configuration. */
 export function agentEnvironment(agent: Agent, home: string, modelUrl: string): Record<string, string> {
-  return { HOME: home, NO_COLOR: '1', ...GIT_ENV, ...agent.env(home, modelUrl) };
+  return { HOME: home, NO_COLOR: '1', ...GIT_ENV, [agent.homeVariable]: home, ...agent.env(modelUrl) };
 }
 
 export function runAgent(run: AgentRun): Promise<AgentResult> {

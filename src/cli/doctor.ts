@@ -9,6 +9,10 @@ With --json, standard output gets {"ok": true or false, "checks": [...]}, each c
 "fail" means that "forget exec" cannot work for this user; "warn", that something is less
 than it could be. --fix unmounts forget mounts whose server is gone, never a live one.
 
+Examples:
+  forget doctor
+  sudo forget doctor --fix
+
 Exit code: 0 when "forget exec" can work; 125 when it cannot, as "forget exec" itself would.`;
 
 export function addDoctor(program: Command, context: Context): void {

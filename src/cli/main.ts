@@ -10,11 +10,16 @@ import { displayName } from '../sys/bytes.ts';
 import { SysError } from '../sys/errno.ts';
 import { Failure } from '../window/failure.ts';
 import { addClose } from './close.ts';
+import { addCompletion } from './completion.ts';
 import { addDoctor } from './doctor.ts';
 import { addExec } from './exec.ts';
+import { addManualPage } from './manual.ts';
 import { addMount } from './mount.ts';
 import { addOpen } from './open.ts';
 import { say } from './output.ts';
+import { addPresets } from './presets.ts';
+import { addReport } from './report.ts';
+import { addShell } from './shell.ts';
 import { addStatus } from './status.ts';
 import { addUnmount } from './unmount.ts';
 import { version } from './version.ts';
@@ -53,12 +58,17 @@ async function run(args: string[]): Promise<number> {
     `\nExit code: 0, or ${failed} when forget itself fails; "forget exec" gives the command's own.`,
   );
   addExec(program, context);
+  addShell(program, context);
   addMount(program, context);
   addUnmount(program, context);
   addOpen(program);
   addClose(program);
   addStatus(program);
+  addPresets(program, context);
   addDoctor(program, context);
+  addReport(program);
+  addCompletion(program);
+  addManualPage(program);
   try {
     await program.parseAsync(args, { from: 'user' });
     return code;

@@ -21,6 +21,7 @@ belongs to that user.
 ${configurationHelp}
 Examples:
   forget mount ~/project
+  forget mount --agent claude --agent codex ~/project
   forget mount --foreground ~/project /mnt/view
   forget mount --json ~/project
   forget mount --no-window ~/project; forget open ~/project
@@ -48,10 +49,11 @@ export function addMount(program: Command, context: Context): void {
       import('../window/workspace.ts'),
     ]);
     const cwd = context.cwd();
-    const { settings, notices } = await buildSettings({ ...options(), workspace }, cwd);
+    const { settings, notices, covering } = await buildSettings({ ...options(), workspace }, cwd);
     const place =
       mountpoint === undefined ? settings.workspace : resolveMountpoint(mountpoint, cwd, settings.workspace);
     notices.forEach(say);
+    if (!settings.quiet) covering.forEach(say);
     const { foreground, force, json, window, name } = command.opts<{
       foreground?: true;
       force?: true;

@@ -10,6 +10,10 @@ Lists the windows of this user, and for root everyone's. With --json, standard o
   windows (of a mount: those that are open, the outermost first) [{name, opened (ISO 8601)}],
   user ("root" or "user"), namespace ("own" or "shared").
 
+Examples:
+  forget status
+  forget status --json | jq '.[].caught'
+
 Exit code: 0, also when there is no window; 125 when forget fails.`;
 
 export function addStatus(program: Command): void {

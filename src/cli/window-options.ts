@@ -9,6 +9,7 @@ import { parseSize } from '../window/size.ts';
 /** What commander collects, under the options' own names. */
 interface Parsed {
   root?: string[];
+  agent?: string[];
   defaults: boolean;
   config?: string | boolean;
   report?: string;
@@ -26,9 +27,10 @@ Configuration: .forgetrc (JSON or YAML), forget.config.json or package.json#forg
 workspace, or above it up to the root of its git repository, may protect more. Your own,
 config.json or config.yaml in $XDG_CONFIG_HOME/forget (~/.config/forget), may also exempt.
 Keys: protect, exempt, defaults, ignoreCase, upperSize, hide, readonly, quiet, and in your own
-roots: [{directory, protect, exempt}], other directories to cover. What would
-weaken the window in a workspace's configuration is ignored, and said. The last rule that
-matches wins: defaults, your configuration, the workspace's, options as typed.
+roots: [{directory, protect, exempt}], other directories to cover, presets and parts
+(docs/presets.md). What would weaken the window in a workspace's configuration is ignored,
+and said. The last rule that matches wins: defaults, presets, your configuration, the
+workspace's, options as typed.
 `;
 
 /** Adds the options; the returned function gives what was set, once the command line has been parsed. */
@@ -47,6 +49,11 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
       '--root <dir>',
       'cover this directory too, and protect all of it (repeatable)',
       (dir, before: string[] = []) => [...before, dir],
+    )
+    .option(
+      '--agent <name>',
+      'cover what this agent keeps outside the workspace: a preset, NAME+PART, or none (repeatable)',
+      (name, before: string[] = []) => [...before, displayName(name)],
     )
     .option('--no-defaults', 'leave out the default rules (/memory/, *.jsonl, DELIVERABLES.md, /MEMORY.md)')
     .option('--config <file>', 'read this configuration in place of all others')
@@ -70,6 +77,7 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
     const parsed = command.opts<Parsed>();
     return {
       rules,
+      agents: parsed.agent,
       defaults: parsed.defaults ? undefined : false,
       // Without either option commander sets true.
       config: parsed.config === true ? undefined : parsed.config,

@@ -83,7 +83,11 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
   let error = 0;
   // The answer makes the kernel's times new, and with them it would take what it has of an older content for new too.
   o.tellOutsideChange(node);
-  if (args.valid & Fattr.SIZE) error = truncate(o, node, args);
+  if (args.valid & Fattr.SIZE) {
+    if (node.inUpper) o.pages.ending(o, node);
+    else o.written.cutting(o, node, caller.pid);
+    error = truncate(o, node, args);
+  }
   // Nothing at all is what the kernel makes of a chown to -1 and -1, which moves the ctime and takes setuid away.
   if (!error && (args.valid === 0 || args.valid & (Fattr.UID | Fattr.GID))) error = chown(o, node, args);
   if (!error && args.valid & Fattr.MODE) {

@@ -65,6 +65,9 @@ export function write(
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
   if (fd < 0) return -fd;
+  if (node.inUpper) {
+    if (!(openFlags & O_APPEND)) o.pages.overwriting(o, node, offset);
+  } else if (!node.recorded) o.written.note(o, node, caller.pid);
   // What is written back from the page cache has its place already; an append finds it now, in the lower, where
   // others may have appended since the kernel looked.
   const append = (openFlags & O_APPEND) !== 0 && !(writeFlags & WRITE_CACHE);
@@ -121,6 +124,7 @@ function wrote(o: Overlay, node: Node, fd: number, written: number, change: Chan
     if (isTooBigToHold(o, fd)) releaseHeld(o, node, 'it grew past what is held');
   } else if (node.inUpper && node.link) {
     o.ledger.note(o.pathOf(node), change.pid).written += written;
+    o.pages.wrote(node, change.offset + written);
   }
 }
 
@@ -207,11 +211,16 @@ export function copyFileRange(
   const from = source === target ? to : o.fileFd(source, false);
   if (from < 0) return -from;
   if (to < 0) return -to;
+  if (target.inUpper) o.pages.overwriting(o, target, targetOffset);
+  else if (!target.recorded) o.written.note(o, target, caller.pid);
   const { uid, pid } = caller;
   const copied = (n: number) => {
     if (uid !== 0) clearSetuid(o, target);
     o.settle(target);
-    if (target.inUpper && !target.held) o.ledger.note(o.pathOf(target), pid).written += n;
+    if (target.inUpper && !target.held) {
+      o.ledger.note(o.pathOf(target), pid).written += n;
+      o.pages.wrote(target, targetOffset + n);
+    }
   };
   // Between two filesystems the kernel says EXDEV, and the caller's kernel then copies by READ and WRITE.
   // A held file may go to the lower at any request, and must not be half copied then.

@@ -327,6 +327,7 @@ export function moveToLower(o: Overlay, node: Node): number {
   o.table.noteBorn(node);
   o.descriptors.set(node, fd, WRITE_FD);
   o.settle(parent);
+  o.written.note(o, node, 0);
   return 0;
 }
 

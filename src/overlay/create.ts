@@ -5,8 +5,10 @@ import { cstring, scratchCstring } from '../sys/bytes.ts';
 import {
   O_CLOEXEC,
   O_CREAT,
+  O_DIRECTORY,
   O_EXCL,
   O_NOFOLLOW,
+  O_PATH,
   O_RDWR,
   O_TMPFILE,
   RENAME_NOREPLACE,
@@ -21,8 +23,9 @@ import { errno, fchmodat, getxattr, mkdirat, mknodat, openat, renameat2, symlink
 import { magicPath, touchDirectory } from './attributes.ts';
 import { ensureLowerDirectory } from './copy-up.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
-import { type Node, Whiteout, WRITE_FD } from './node.ts';
+import { type Node, PATH_FD, Whiteout, WRITE_FD } from './node.ts';
 import type { Overlay, Place } from './overlay.ts';
+import { protectedInLowerBelow } from './protected-below.ts';
 import { DEFAULT_ACL } from './upper.ts';
 import { nameIsReal } from './window-real.ts';
 
@@ -113,10 +116,10 @@ function makeInLower(
   if (dir < 0) return -dir;
   const type = what.mode & S_IFMT;
   if (whiteout) {
-    if (whiteout.hidden) {
-      // A lower directory stands here still, with protected files hidden in it.
-      if (type === S_IFDIR)
-        return restoreDirectory(o, parent, name, whiteout.hidden, what.mode, caller, reply);
+    if (whiteout.hidden && type === S_IFDIR) {
+      return restoreDirectory(o, parent, name, whiteout.hidden, what.mode, caller, reply);
+    }
+    if (coversProtected(o, parent, name, whiteout)) {
       return makeInUpper(o, parent, name, 'upper', what, caller, reply);
     }
     setOriginalAside(o, parent, name);
@@ -150,8 +153,28 @@ function makeInLower(
 }
 
 /**
+ * Whether the whiteout hides a lower directory with protected files in it, which keep their names: nothing else can
+ * have this one in the lower.
+ */
+export function coversProtected(o: Overlay, parent: Node, name: string, whiteout: Whiteout): boolean {
+  const path = o.path(parent, name);
+  const st = o.otherStat;
+  if (!whiteout.hidden || path === undefined || !o.lowerHas(parent, name, st)) return false;
+  const node = o.table.find(st) ?? o.table.adopt(st);
+  const fd = openat(o.dirFd(parent), scratchCstring(name), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (fd < 0) return true;
+  o.descriptors.set(node, fd, PATH_FD);
+  try {
+    return protectedInLowerBelow(o, node, path);
+  } finally {
+    o.dropIdle(node);
+  }
+}
+
+/**
  * A file older than the window was moved from this name into a protected one, and now a new file takes the
- * name. Both must survive the window, so the original, which the view hides, gets another name in the lower.
+ * name. Both must survive the window, so the original, which the view hides, gets another name in the lower. So does a
+ * directory that was removed in the view and has nothing but such files in it.
  */
 export function setOriginalAside(o: Overlay, parent: Node, name: string): void {
   const dir = o.dirFd(parent);
@@ -160,6 +183,7 @@ export function setOriginalAside(o: Overlay, parent: Node, name: string): void {
       const aside = `${name.slice(0, NAME_MAX - 24)}.before-forget-${n}`;
       if (renameat2(dir, scratchCstring(name, 0), dir, scratchCstring(aside, 1), RENAME_NOREPLACE) === 0) {
         parent.kids!.set(aside, new Whiteout());
+        if (parent.hiddenSubdirectories?.delete(name)) parent.hiddenSubdirectories.add(aside);
         const path = o.path(parent, aside) ?? aside;
         moveOriginal(o, o.path(parent, name) ?? name, path);
         o.ledger.noteMoved(

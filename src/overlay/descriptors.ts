@@ -38,8 +38,9 @@ export class Descriptors {
   /** Open now. */
   count = 0;
 
-  constructor(limit = limitHere()) {
-    this.limit = limit;
+  /** `share` is how much of what this process may have open is for these nodes, where others have nodes too. */
+  constructor(share = 1) {
+    this.limit = Math.floor(limitHere() * share);
   }
 
   /** Gives the node this descriptor, in place of the one it may have had. */

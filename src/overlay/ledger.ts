@@ -45,6 +45,8 @@ const LOOK_AGAIN_MS = 200;
 
 export class Ledger {
   private readonly records = new Map<string, PathRecord>();
+  /** When each path was touched first, or what was renamed to it: ms since the epoch. */
+  private readonly firsts = new Map<string, number>();
   private readonly programs = new Map<number, Program>();
   private readonly threads = new Map<number, { program: Program; at: number }>();
   private readonly errors = new Map<string, WindowError>();
@@ -71,13 +73,32 @@ export class Ledger {
         changed: false,
         programs: [],
       };
-      if (!this.ignored.has(path)) this.records.set(path, record);
+      if (!this.ignored.has(path)) {
+        this.records.set(path, record);
+        this.firsts.set(path, Date.now());
+      }
     }
     if (pid > 0 && !this.ignored.has(path)) {
       const program = this.programOf(pid);
       if (!record.programs.some((known) => known.pid === program.pid)) record.programs.push(program);
     }
     return record;
+  }
+
+  get isEmpty(): boolean {
+    return this.records.size === 0;
+  }
+
+  /** Since when the window has something of its own at a path: ms since the epoch; undefined where that is not known. */
+  since(path: string): number | undefined {
+    return this.firsts.get(path);
+  }
+
+  /** What stands at `path` now stood at `from` before. */
+  inherit(path: string, from: string): void {
+    const before = this.firsts.get(from);
+    if (before === undefined) this.firsts.delete(path);
+    else this.firsts.set(path, Math.min(before, this.firsts.get(path) ?? before));
   }
 
   error(path: string, error: string): void {
@@ -116,7 +137,7 @@ export class Ledger {
    * The kernel names the thread that asks; what people know is its process. Looked up when it writes, for it may be gone
    * by the time somebody reads the report, and again when that is a while ago: it may have become another program.
    */
-  private programOf(thread: number): Program {
+  programOf(thread: number): Program {
     const now = Date.now();
     const known = this.threads.get(thread);
     if (known && now - known.at < LOOK_AGAIN_MS) return known.program;

@@ -7,7 +7,7 @@ import { EEXIST, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM, ESTALE } from '../sys/err
 import { errno, linkat } from '../sys/libc.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { copyUp, ensureLowerDirectory } from './copy-up.ts';
-import { lowerShows, setOriginalAside } from './create.ts';
+import { coversProtected, lowerShows, setOriginalAside } from './create.ts';
 import { releaseHeld } from './held.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -37,7 +37,11 @@ export function link(
     const error = releaseHeld(o, node, 'it was linked to an unprotected name');
     if (error) return error;
   }
-  const sticks = node.inUpper || o.isProtected(node) || place === 'upper' || (kid?.hidden ?? null) !== null;
+  const sticks =
+    node.inUpper ||
+    o.isProtected(node) ||
+    place === 'upper' ||
+    (kid !== undefined && coversProtected(o, parent, name, kid));
   const error = sticks
     ? linkInUpper(o, node, parent, name, kid, caller)
     : linkInLower(o, node, parent, name, kid);
@@ -99,6 +103,7 @@ function linkInLower(
   if (result < 0) return errno() === EEXIST ? ESTALE : errno();
   o.settle(parent);
   o.settle(node);
+  o.written.moved(node, from ? o.path(from.parent, from.name) : undefined, o.path(parent, name));
   node.addLink(parent, name);
   nameIsReal(o, parent, name);
   if (o.window === 0) o.judge(node);

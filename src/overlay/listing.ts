@@ -54,14 +54,14 @@ export function eachLowerEntry(
   const fd = openDirectory(o, node);
   if (fd < 0) return -fd;
   try {
-    return eachEntryOf(fd, each);
+    return eachEntry(fd, each);
   } finally {
     close(fd);
   }
 }
 
-/** The same for an open directory, from its beginning. */
-export function eachEntryOf(fd: number, each: (name: string, ino: number, type: number) => void): number {
+/** The same for a directory that is open for reading. */
+export function eachEntry(fd: number, each: (name: string, ino: number, type: number) => void): number {
   for (;;) {
     const n = getdents64(fd, dents, dents.length);
     if (n < 0) return errno();

@@ -1,10 +1,11 @@
 /** From a name in a directory of the view to its node. */
 import type { Reply, Validity } from '../fuse/reply.ts';
 import { scratchCstring } from '../sys/bytes.ts';
-import { S_IFLNK } from '../sys/constants.ts';
-import { ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE } from '../sys/errno.ts';
+import { O_CLOEXEC, O_NOFOLLOW, O_PATH, S_IFLNK } from '../sys/constants.ts';
+import { EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOTDIR, ESTALE } from '../sys/errno.ts';
+import { close, errno, openat } from '../sys/libc.ts';
 import type { Stat } from '../sys/stat.ts';
-import { type Node, Whiteout } from './node.ts';
+import { type Node, PATH_FD, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { directoryMoved } from './window-real.ts';
 
@@ -14,6 +15,7 @@ export const NAME_MAX = 255;
 const LONG = 3600;
 /** How long it may keep what an outside change would make wrong unseen. */
 const SHORT = 1;
+const BY_PATH = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 const validity: Validity = { entry: 0, attr: 0 };
 
 /**
@@ -21,6 +23,10 @@ const validity: Validity = { entry: 0, attr: 0 };
  * time, since it may have changed; what the overlay itself holds is not.
  */
 export function findChild(o: Overlay, parent: Node, name: string, st: Stat): Node | number {
+  return find(o, parent, name, st, false);
+}
+
+function find(o: Overlay, parent: Node, name: string, st: Stat, opening: boolean): Node | number {
   if (!parent.isDirectory) return ENOTDIR;
   if (name.length > NAME_MAX) return ENAMETOOLONG;
   const kid = parent.kid(name);
@@ -31,16 +37,35 @@ export function findChild(o: Overlay, parent: Node, name: string, st: Stat): Nod
   o.watchDirectory(parent);
   const dir = o.dirFd(parent);
   if (dir < 0) return -dir;
-  const error = st.at(dir, scratchCstring(name));
+  let fd = -1;
+  let error = 0;
+  if (opening && !(kid && kid.fd >= 0)) {
+    fd = openat(dir, scratchCstring(name), BY_PATH, 0);
+    if (fd < 0) error = errno();
+  }
+  if (fd >= 0) error = st.of(fd);
+  // For want of a descriptor it can still be described.
+  else if (error === 0 || error === EMFILE || error === ENFILE) error = st.at(dir, scratchCstring(name));
   if (error) {
+    if (fd >= 0) close(fd);
     if (kid) loseName(o, kid, parent, name);
     return error;
   }
-  if (o.hide && o.isProtectedName(parent, name)) return ENOENT;
+  if (o.hide && o.isProtectedName(parent, name)) {
+    if (fd >= 0) close(fd);
+    return ENOENT;
+  }
   const node = kid && o.table.isSame(kid, st) ? kid : adopt(o, parent, name, st, kid);
+  if (fd >= 0) keepOpen(o, node, fd);
   if (node.inUpper) return o.statNode(node, st) || node;
   o.present(node, st);
   return node;
+}
+
+function keepOpen(o: Overlay, node: Node, fd: number): void {
+  const holds = node.isRegular || node.isDirectory || node.type === S_IFLNK;
+  if (holds && node.fd < 0 && !node.inUpper) o.descriptors.set(node, fd, PATH_FD);
+  else close(fd);
 }
 
 /** Makes the lower file that `st` describes known under this name, in place of what was. */
@@ -107,22 +132,13 @@ export function replyEntry(o: Overlay, parent: Node, node: Node, st: Stat, reply
   return 0;
 }
 
-/** A file that is replaced again and again is caught in between some time. */
-const TRIES = 20;
-
 /**
  * As findChild, with the attributes in `o.stat`. Who looks a file up is about to open it, and will not say so (no_open),
- * and who looks a symlink up is about to read it: should it be replaced or removed outside meanwhile, the one that was looked up is still to be had by its descriptor.
+ * and who looks a symlink up is about to read it: should it be replaced or removed outside meanwhile, the one that was
+ * looked up is still to be had by its descriptor.
  */
 function findOpened(o: Overlay, parent: Node, name: string): Node | number {
-  for (let tries = 1; ; tries++) {
-    const found = findChild(o, parent, name, o.stat);
-    if (typeof found === 'number' || found.inUpper) return found;
-    if (!found.isRegular && found.type !== S_IFLNK) return found;
-    const fd = o.pathFd(found);
-    const replaced = fd === -ESTALE || fd === -ENOENT;
-    if (!replaced || tries === TRIES) return found;
-  }
+  return find(o, parent, name, o.stat, true);
 }
 
 export function lookup(o: Overlay, parentId: number, name: string, reply: Reply): number {

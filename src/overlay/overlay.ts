@@ -28,9 +28,11 @@ import { Ledger } from './ledger.ts';
 import { dropListing } from './listing.ts';
 import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
 import { NodeTable } from './node-table.ts';
+import { PageHistory } from './page-history.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
 import { objectsOf, type State } from './window-state.ts';
+import { WrittenFiles } from './written-files.ts';
 
 export interface OverlayOptions {
   /** Where the view's root stands: a byte string, absolute. */
@@ -49,6 +51,8 @@ export interface OverlayOptions {
   identity: Identity;
   /** Absolute: what protected symlinks lead to outside the root, where another root of the window protects it. */
   reached?: ReadonlySet<string>;
+  /** The share of this process's descriptors that the overlay may have; 1 if not given. */
+  share?: number;
   /** A path of the root as people are to read it. */
   shown?: (path: string) => string;
 }
@@ -90,11 +94,13 @@ export class Overlay {
   /** Stores through shared mappings of these may hold a closed window's bytes, and are taken and thrown away (window/live-windows.ts). */
   discarding: ReadonlySet<Node> | null = null;
   readonly table: NodeTable;
-  readonly descriptors = new Descriptors();
+  readonly descriptors: Descriptors;
   /** The account of the window on top. */
   ledger: Ledger;
   readonly identity: Identity;
   readonly reached: ReadonlySet<string>;
+  written = new WrittenFiles();
+  pages = new PageHistory();
   readonly stat = new Stat();
   readonly otherStat = new Stat();
   private readonly linkStat = new Stat();
@@ -118,6 +124,7 @@ export class Overlay {
     this.upper = options.upper;
     this.options = options;
     this.identity = options.identity;
+    this.descriptors = new Descriptors(options.share);
     this.reached = options.reached ?? new Set();
     this.ledger = new Ledger(options.shown);
     this.lowerFd = options.lower;
@@ -197,9 +204,14 @@ export class Overlay {
     this.linked.push(path);
   }
 
-  /** No window is open any more: links may lead elsewhere when the next one opens. */
-  forgetLinks(): void {
+  /**
+   * No window was open, or none is any more: what was found out and kept for the sake of one is not so for the next.
+   */
+  beginAnew(): void {
     this.linked.length = 0;
+    this.written = new WrittenFiles();
+    this.pages = new PageHistory();
+    for (const node of this.table.all()) node.recorded = false;
   }
 
   isProtectedName(parent: Node, name: string): boolean {

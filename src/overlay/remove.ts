@@ -39,6 +39,7 @@ function unlinkInLower(o: Overlay, node: Node, parent: Node, name: string): numb
   const dir = o.dirFd(parent);
   if (dir < 0) return -dir;
   keepOpen(o, node);
+  o.written.keepEarlier(o, node);
   if (unlinkat(dir, scratchCstring(name), 0) < 0) return errno();
   if (o.stat.nlink <= 1) o.table.noteGone(node);
   else o.settle(node);
@@ -62,6 +63,7 @@ export function keepOpen(o: Overlay, node: Node): void {
  */
 export function takeName(o: Overlay, node: Node, parent: Node, name: string): number {
   if (node.isRegular || !node.inUpper) keepOpen(o, node);
+  if (node.inUpper) o.pages.ending(o, node);
   const error = vacate(o, node, parent, name);
   if (error) return error;
   const covers = hidesLower(o, parent, name);

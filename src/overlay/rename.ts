@@ -22,7 +22,7 @@ import { Stat } from '../sys/stat.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { copyUp, ensureLowerDirectory, moveToLower } from './copy-up.ts';
 import { copyUpTree } from './copy-up-tree.ts';
-import { makeObject, setOriginalAside } from './create.ts';
+import { coversProtected, makeObject, setOriginalAside } from './create.ts';
 import { isEmptyInView } from './listing.ts';
 import { findChild, NAME_MAX } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -93,9 +93,12 @@ function renameFile(o: Overlay, source: Side, target: Side, flags: number, calle
     if (error) return error;
   }
   const whiteout = target.parent.kid(target.name);
-  const coversDirectory = whiteout instanceof Whiteout && whiteout.hidden !== null;
   const sticks =
-    node.inUpper || o.isProtected(node) || source.protected || target.protected || coversDirectory;
+    node.inUpper ||
+    o.isProtected(node) ||
+    source.protected ||
+    target.protected ||
+    (whiteout instanceof Whiteout && coversProtected(o, target.parent, target.name, whiteout));
   return sticks ? moveInView(o, source, target, flags, caller) : renameInLower(o, source, target, flags);
 }
 
@@ -112,16 +115,18 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   if (replaced) {
     keepOpen(o, replaced);
     if (replaced.isDirectory && replaced.lookups > 0) o.dirFd(replaced);
+    if (!replaced.inUpper) o.written.keepEarlier(o, replaced);
   }
+  const fromPath = o.path(source.parent, source.name);
   // A file that stuck to the upper covers what the lower has here, and goes with the replacement.
   const lowerFlags = replaced?.inUpper ? flags & ~RENAME_NOREPLACE : flags;
   const error = callRename(fromDir, source.name, toDir, target.name, lowerFlags);
   if (error) return error === EEXIST ? ESTALE : error;
   if (replaced) forgetReplaced(o, replaced, target);
   nameIsReal(o, target.parent, target.name);
-  const fromPath = node.isDirectory ? o.path(source.parent, source.name) : undefined;
   node.removeLink(source.parent, source.name);
   node.addLink(target.parent, target.name);
+  o.written.moved(node, fromPath, o.path(target.parent, target.name));
   if (node.isDirectory) directoryMoved(o, fromPath, o.path(target.parent, target.name));
   if (o.window === 0) judgeTree(o, node);
   settleRename(o, source, target);
@@ -198,6 +203,7 @@ function leaveName(o: Overlay, node: Node, source: Side): number {
 function noteRename(o: Overlay, node: Node, fromPath: string, target: Side, caller: Caller): void {
   const path = o.path(target.parent, target.name) ?? target.name;
   const record = o.ledger.note(path, caller.pid);
+  o.ledger.inherit(path, fromPath);
   record.renamedFrom = o.ledger.shown(fromPath);
   if (node.lowerIno === 0 || node.born) record.created = true;
 }
@@ -266,6 +272,9 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
     if (toDir < 0) return -toDir;
     const error = callRename(fromDir, source.name, toDir, target.name, RENAME_EXCHANGE);
     if (error) return error;
+    const paths = [source, target].map((side) => o.path(side.parent, side.name));
+    o.written.moved(a, paths[0], paths[1]);
+    o.written.moved(b, paths[1], paths[0]);
     settleRename(o, source, target);
     o.settle(b);
     for (const side of [source, target]) nameIsReal(o, side.parent, side.name);

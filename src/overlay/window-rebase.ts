@@ -11,7 +11,7 @@ import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, S_IFDIR, S_IFMT } from '../sys/cons
 import { SysError } from '../sys/errno.ts';
 import { close, openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
-import { eachEntryOf } from './listing.ts';
+import { eachEntry } from './listing.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import {
@@ -130,7 +130,7 @@ function lowerNames(o: Overlay, path: string): string[] {
   const names: string[] = [];
   const dir = openLower(o, path);
   if (dir < 0) return names;
-  const error = eachEntryOf(dir, (name) => names.push(name));
+  const error = eachEntry(dir, (name) => names.push(name));
   close(dir);
   if (error) throw new SysError(error, 'reading a directory of the workspace');
   return names;

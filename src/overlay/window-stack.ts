@@ -67,7 +67,10 @@ export class WindowStack {
     const under = capture(o);
     pin(under);
     this.opened.push({ window, under, bornUnder: o.table.takeBorn(), ledger });
-    if (this.opened.length === 1) this.judgeAll();
+    if (this.opened.length === 1) {
+      o.beginAnew();
+      this.judgeAll();
+    }
     this.setTop();
     if (o.hide) this.tellHidden();
   }
@@ -111,7 +114,7 @@ export class WindowStack {
     restore(o, before, target);
     for (const node of old) o.dropIdle(node);
     if (this.opened.length === 0) {
-      o.forgetLinks();
+      o.beginAnew();
       this.judgeAll();
     }
     if (hid && !o.hide) this.tellHidden();

@@ -73,6 +73,7 @@ export const MS_REC = 16384;
 export const MS_PRIVATE = 1 << 18;
 export const MS_RELATIME = 1 << 21;
 
+export const MNT_EXPIRE = 4;
 export const MNT_FORCE = 1;
 export const MNT_DETACH = 2;
 export const UMOUNT_NOFOLLOW = 8;

@@ -23,6 +23,7 @@ export const {
   EISDIR,
   EINVAL,
   EMFILE,
+  ENFILE,
   ETXTBSY,
   EFBIG,
   ENOSPC,

@@ -1,6 +1,9 @@
 /** From a window that has closed to its report. */
 import { writeFileSync } from 'node:fs';
+import type { Overlay } from '../overlay/overlay.ts';
 import { displayName } from '../sys/bytes.ts';
+import type { EscapeSearch } from './escapes/escape.ts';
+import { inheritedWriters } from './escapes/inherited.ts';
 import type { ClosedWindow } from './live-windows.ts';
 import type { WindowReport } from './report.ts';
 import type { WindowState } from './server.ts';
@@ -9,31 +12,36 @@ import type { Window } from './window.ts';
 
 /**
  * Ends the window's filesystem, if its mount is not gone yet, and makes the report of it. `started` is when it became
- * usable, in ms since the epoch. What is `own` to `exec` or `mount` comes on top.
+ * usable, in ms since the epoch; `inherited` as in `searchEscapes`. What is `own` to `exec` or `mount` comes on top.
  */
-export function account(
+export async function account(
   window: Window,
   settings: WindowSettings,
   started: number,
+  inherited: readonly number[],
   own: Pick<WindowReport, 'kind'> & Partial<WindowReport>,
-): WindowReport {
+): Promise<WindowReport> {
   const state = window.finish();
   const closed = new Date();
   const times = { start: started - window.opened.getTime(), open: closed.getTime() - started };
-  return { ...reportOf(window, settings, state, { opened: window.opened, closed, times }), ...own };
+  const look = await searchEscapes(window, inherited);
+  return { ...reportOf(window, settings, state, look, { opened: window.opened, closed, times }), ...own };
 }
 
-/** The report of one window of a mount, which goes on without it. */
+/** The report of one window of a mount, which goes on without it: the look for escapes waits for the end of that. */
 export function accountOf(window: Window, settings: WindowSettings, one: ClosedWindow): WindowReport {
-  const { name, opened, closed } = one;
+  const { name, opened, closed, state } = one;
   const times = { start: 0, open: closed.getTime() - opened.getTime() };
-  return { ...reportOf(window, settings, one.state, { opened, closed, times }), kind: 'window', name };
+  const unsearched = state.paths.length > 0 ? [{ why: 'its mount goes on', count: state.paths.length }] : [];
+  const look = { ...NOT_SEARCHED, unsearched };
+  return { ...reportOf(window, settings, state, look, { opened, closed, times }), kind: 'window', name };
 }
 
 function reportOf(
   window: Window,
   settings: WindowSettings,
   state: WindowState,
+  look: EscapeSearch,
   when: { opened: Date; closed: Date; times: WindowReport['times'] },
 ): Omit<WindowReport, 'kind'> {
   return {
@@ -48,6 +56,7 @@ function reportOf(
     totals: state.caught,
     moved: state.moved,
     errors: state.errors,
+    ...look,
     leftovers: [],
     tracked: window.tracked.paths.map(displayName),
     requests: state.requests,
@@ -55,6 +64,26 @@ function reportOf(
     defects: window.defects,
   };
 }
+
+/**
+ * What the window could not catch. After serving has ended. `inherited` are descriptors of this process that the command
+ * has as well.
+ */
+async function searchEscapes(window: Window, inherited: readonly number[]): Promise<EscapeSearch> {
+  const overlays = window.servers.map(({ overlay }) => overlay);
+  const toLookAt = (overlay: Overlay) =>
+    !overlay.ledger.isEmpty || inheritedWriters(overlay, inherited).length > 0;
+  if (!overlays.some(toLookAt)) return NOT_SEARCHED;
+  const { findEscapes } = await import('./escapes/find-escapes.ts');
+  return findEscapes(overlays, window.opened.getTime(), inherited);
+}
+
+/** Nothing was caught: nothing can have escaped. */
+const NOT_SEARCHED: EscapeSearch = {
+  escapes: [],
+  searched: { files: 0, bytes: 0, milliseconds: 0 },
+  unsearched: [],
+};
 
 /** Returns a line for the person when it could not be written. After the window: it may stand in the workspace. */
 export function writeReport(path: string, report: WindowReport): string | undefined {

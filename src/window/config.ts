@@ -14,6 +14,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from '
 import { posix } from 'node:path';
 import { bytesOf, displayName } from '../sys/bytes.ts';
 import { Failure } from './failure.ts';
+import type { Preset } from './presets/preset.ts';
 import { absolutePath } from './workspace.ts';
 
 export interface Config {
@@ -28,6 +29,10 @@ export interface Config {
   quiet?: boolean | undefined;
   /** Other directories to cover: absolute, or from the home with `~/`. Without `protect` all of one is protected. */
   roots?: { directory: string; protect?: string[] | undefined; exempt?: string[] | undefined }[] | undefined;
+  /** The person's own, tried before those that come with forget. */
+  presets?: Preset[] | undefined;
+  /** Parts that are always chosen, by preset. */
+  parts?: Record<string, string[]> | undefined;
 }
 
 export interface LoadedConfig {
@@ -66,12 +71,13 @@ export async function loadConfigs(
     if (!loaded) throw new Failure(`${name}: no such configuration file`);
     return { personal: loaded, workspace: undefined };
   }
+  return { personal: await loadPersonal(), workspace: await searchWorkspace(workspace) };
+}
+
+/** The person's own, where there is one. Throws a Failure as `loadConfigs` does. */
+export async function loadPersonal(): Promise<LoadedConfig | undefined> {
   const own = personalDirectory();
-  return {
-    personal:
-      own === undefined ? undefined : await loadFrom(own, personalNames, displayName, { follow: true }),
-    workspace: await searchWorkspace(workspace),
-  };
+  return own === undefined ? undefined : loadFrom(own, personalNames, displayName, { follow: true });
 }
 
 /**

@@ -7,14 +7,23 @@ import { constants } from 'node:os';
 import { displayName } from '../sys/bytes.ts';
 import { kill } from '../sys/spawn.ts';
 import { account, writeReport } from './account.ts';
-import { findCommand, findLauncher, type Launcher, type StartedCommand, startCommand } from './command.ts';
+import {
+  type CommandEnd,
+  findCommand,
+  findLauncher,
+  type Launcher,
+  type StartedCommand,
+  startCommand,
+} from './command.ts';
 import { serveControl } from './control.ts';
+import { ENTRY_VARIABLE, entryOf } from './entry.ts';
+import { isLeak } from './escapes/escape.ts';
 import { startWindowGuardian } from './guardian.ts';
 import { endLeftovers, mountNamespace } from './leftovers.ts';
 import { bySystemCall } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
-import { reportLines } from './report.ts';
+import { reportLines, type WindowReport } from './report.ts';
 import { say } from './say.ts';
 import type { WindowSettings } from './settings.ts';
 import { Window } from './window.ts';
@@ -26,6 +35,8 @@ export interface Command {
   /** Byte strings. */
   argv: string[];
   cwd: string;
+  /** Variables on top of the environment that forget was started with. */
+  env?: Record<string, string>;
 }
 
 /**
@@ -39,6 +50,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     return found.code;
   }
   const launcher = findLauncher();
+  const inherited = [0, 1, 2, ...entryOf(process.env[ENTRY_VARIABLE]).descriptors];
   const kind = namespaceKind();
   privateMountNamespace();
   const window = new Window(settings, settings.workspace);
@@ -53,7 +65,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
         argv: command.argv,
         cwd: command.cwd,
         canaries: { paths: window.canaryPaths, token: window.canary.token },
-        env: { FORGET_WINDOW: id },
+        env: { ...command.env, FORGET_WINDOW: id },
         drop: settings.keepCaps ? 'nothing' : kind.drop,
       },
       launcher,
@@ -74,7 +86,7 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     // Before the test is through it is not the command's own end, unless a signal ended it, such as Ctrl-C.
     const failed = failure.happened() || (!outcomes && end.signal === null);
     // The mount needs no unmounting (5 ms): it goes with the namespace, and the namespace with this process.
-    const report = account(window, settings, started, {
+    const report = await account(window, settings, started, inherited, {
       kind: 'exec',
       command: command.argv.map(displayName),
       exit: end,
@@ -87,13 +99,24 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
     if (settings.report !== undefined) await window.detach();
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     if (unwritten) say([unwritten]);
-    return running.exitAs(failed ? { code: 125, signal: null } : end);
+    return running.exitAs(failed ? { code: 125, signal: null } : (verdict(report, settings) ?? end));
   } finally {
     // Whatever went wrong: nobody may be left waiting for an answer, and the command not run on bare.
     await window.detach();
     running?.cancel();
     window.end();
   }
+}
+
+const FAILED_ON = 3;
+
+/** What `--fail-on` makes of the end, in place of the command's own. */
+function verdict(report: WindowReport, { failOn }: WindowSettings): CommandEnd | undefined {
+  const { written, created, deleted, renamed } = report.totals;
+  const caught = written + created + deleted + renamed > 0;
+  const fails =
+    (failOn.has('leak') && report.escapes.some(isLeak)) || (failOn.has('protected-write') && caught);
+  return fails ? { code: FAILED_ON, signal: null } : undefined;
 }
 
 /** Before the first notification, which is what makes a guardian needed (watch.ts); short commands do without. */

@@ -55,6 +55,8 @@ export const byFusermount: Mounter = {
       close(own);
     }
   },
+  // fusermount3 has no such question.
+  isBusy: async () => false,
   async unmount(mountpoint) {
     const said = await run(['-u', '--'], mountpoint);
     if (said.includes('Device or resource busy')) return false;

@@ -3,11 +3,12 @@
  * could be guessed back into content. docs/report.md describes the JSON.
  */
 import type { PathRecord } from '../overlay/ledger.ts';
+import { describeEscape, type EscapeSearch } from './escapes/escape.ts';
 import type { Leftover } from './leftovers.ts';
 import type { WindowState } from './server.ts';
 import { formatSize } from './size.ts';
 
-export interface WindowReport {
+export interface WindowReport extends EscapeSearch {
   /** Of this format. */
   version: 1;
   kind: 'exec' | 'mount' | 'window';
@@ -50,7 +51,7 @@ const MOST_LINES = 12;
 /** The lines for the person; none when there is nothing to say. */
 export function reportLines(report: WindowReport, verbose: boolean): string[] {
   const lines: string[] = [];
-  const touched = report.protected.filter((record) => describe(record) !== '');
+  const touched = caughtPaths(report);
   if (touched.length > 0) {
     const kept = report.kind === 'exec' ? 'gone now, and never in the workspace' : 'gone with the window';
     lines.push(`forget: caught ${plural(touched.length, 'protected path')}, ${kept}:`);
@@ -65,6 +66,11 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
   for (const { path, why } of report.moved) lines.push(`forget: ${path} was moved to the workspace: ${why}`);
   for (const { path, error, count } of report.errors) {
     lines.push(`forget: ${path}: ${error}${count > 1 ? ` (${count} times)` : ''}${limitHint(error, report)}`);
+  }
+  for (const found of report.escapes) lines.push(describeEscape(found));
+  if (report.unsearched.length > 0 && (verbose || report.escapes.length > 0)) {
+    const left = report.unsearched.map(({ why, count }) => `${why} (${count})`);
+    lines.push(`forget: not everything was looked through for escapes: ${left.join('; ')}`);
   }
   for (const { pid, command, how } of report.leftovers) {
     if (how === 'ended' && !verbose) continue;
@@ -82,7 +88,13 @@ export function reportLines(report: WindowReport, verbose: boolean): string[] {
   return lines;
 }
 
-function describe(record: PathRecord): string {
+/** What there is to say of: a path that was only asked about has a record, too. */
+export function caughtPaths(report: WindowReport): PathRecord[] {
+  return report.protected.filter((record) => describe(record) !== '');
+}
+
+/** What happened to a path, in a few words; empty where nothing of note did. */
+export function describe(record: PathRecord): string {
   const parts: string[] = [];
   if (record.renamedFrom !== undefined) parts.push(`renamed from ${record.renamedFrom}`);
   if (record.created && record.deleted) parts.push('created and deleted');
@@ -105,6 +117,6 @@ function limitHint(error: string, report: WindowReport): string {
     : '';
 }
 
-function plural(count: number, noun: string): string {
+export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

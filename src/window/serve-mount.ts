@@ -78,11 +78,16 @@ export async function serveMount(
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
       if (force) await close();
       else {
-        for (const place of window.mountpoints) {
-          if (forgetDeviceAt(place) === undefined || (await mounter.unmount(place))) continue;
-          throw new Failure(
-            `${displayName(place)} is in use: end the programs that work in it, or say --force`,
-          );
+        const standing = window.mountpoints.filter((place) => forgetDeviceAt(place) !== undefined);
+        // All or none: one root alone would be half a window.
+        for (const place of standing.length > 1 ? standing : []) {
+          if (await mounter.isBusy(place)) throw inUse(place);
+        }
+        for (const [i, place] of standing.entries()) {
+          if (await mounter.unmount(place)) continue;
+          if (i === 0) throw inUse(place);
+          // Somebody came in since, or nobody can say beforehand (fusermount3).
+          await close();
         }
       }
       // Another mount namespace may have a copy of the mount (unshare, a container), which keeps the connection up.
@@ -116,7 +121,7 @@ export async function serveMount(
     const notices = [...mounter.notices(), ...window.notices()];
     ready(id, settings.quiet ? [] : notices);
     await window.ended;
-    const report = account(window, settings, started, { kind: 'mount' });
+    const report = await account(window, settings, started, [], { kind: 'mount' });
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
     settle(unwritten ? [...lines, unwritten] : lines);
@@ -167,6 +172,8 @@ function fixedWindow(one: WindowStatus['windows'][number]): Windows {
   };
   return { list: () => [one], open: refuse, close: refuse };
 }
+const inUse = (place: string) =>
+  new Failure(`${displayName(place)} is in use: end the programs that work in it, or say --force`);
 
 /** An ordinary user mounts through fusermount3; root, and whoever has CAP_SYS_ADMIN, by system call. */
 async function mounterHere(): Promise<Mounter> {

@@ -1,6 +1,6 @@
 /**
  * What a window is to be, from the defaults, the configuration files and the command line. Rules stand in this
- * order, and the last match wins: defaults, the person's configuration, the workspace's, the command line as
+ * order, and the last match wins: defaults, presets, the person's configuration, the workspace's, the command line as
  * typed.
  *
  * A workspace's configuration may protect more. What would weaken the window there is left out, and said: the
@@ -18,6 +18,9 @@ import { absolutePath, resolveWorkspace } from './workspace.ts';
 /** Who serves the mount: forget's own engine on the kernel's device, or libfuse 2.9. */
 export type DriverName = 'kernel' | 'fuse-native';
 
+/** `leak`: something escaped. `protected-write`: the window caught anything at all. */
+export type FailOn = 'leak' | 'protected-write';
+
 export interface WindowSettings {
   /** Byte string: absolute real path. */
   workspace: string;
@@ -33,6 +36,8 @@ export interface WindowSettings {
   driver: DriverName;
   /** Byte string, absolute. */
   report: string | undefined;
+  /** What makes the exit code of `forget exec` 3. */
+  failOn: ReadonlySet<FailOn>;
   quiet: boolean;
   verbose: boolean;
   /** Byte strings, absolute: configuration files, read-only inside the window. */
@@ -46,11 +51,16 @@ export interface SettingsOptions {
   rules: readonly RuleLine[];
   /** Directories to cover wholly. */
   roots?: readonly string[] | undefined;
+  /** Presets by name, or `none`; where it is not given, the command's own. */
+  agents?: readonly string[] | undefined;
+  /** The command that will run, byte strings. */
+  argv?: readonly string[] | undefined;
   /** False leaves out the default rules. */
   defaults?: boolean | undefined;
   /** A file to read in place of all configuration, or false for none. */
   config?: string | false | undefined;
   report?: string | undefined;
+  failOn?: readonly FailOn[] | undefined;
   upperSize?: number | undefined;
   quiet?: boolean | undefined;
   hide?: boolean | undefined;
@@ -64,6 +74,8 @@ export interface BuiltSettings {
   settings: WindowSettings;
   /** Lines that the person must see, `--quiet` or not. */
   notices: string[];
+  /** Lines that say what is covered, for those who did not say `--quiet`. */
+  covering: string[];
 }
 
 const defaultUpperSize = 1024 ** 3;
@@ -75,11 +87,20 @@ export async function buildSettings(options: SettingsOptions, cwd: string): Prom
   const personal = configs.personal?.config ?? {};
   const shared = configs.workspace?.config ?? {};
   const ignoreCase = personal.ignoreCase ?? false;
+  const { selectPresets } = await import('./presets/select.ts');
+  const selected = selectPresets({
+    agents: options.agents,
+    argv: options.argv,
+    own: personal.presets ?? [],
+    parts: personal.parts ?? {},
+    cwd,
+  });
   const rules: RuleLine[] = [];
   if (options.defaults ?? personal.defaults ?? true) {
     const { DEFAULT_RULES } = await import('../overlay/rules.ts');
     rules.push(...DEFAULT_RULES);
   }
+  rules.push(...selected.workspaceRules);
   if (configs.personal) rules.push(...rulesOf(configs.personal));
   if (configs.workspace) rules.push(...(await workspaceRules(workspace, configs.workspace, ignoreCase)));
   rules.push(...options.rules.map((rule) => ruleLine(rule.pattern, rule.exempt, rule.source)));
@@ -88,6 +109,7 @@ export async function buildSettings(options: SettingsOptions, cwd: string): Prom
       workspace,
       rules,
       covers: [
+        ...selected.covers,
         ...(personal.roots ?? []).map((root) => coverOf(root, configs.personal!.name)),
         ...(options.roots ?? []).map((directory) => wholeCover(absolutePath(directory, cwd), '--root')),
       ],
@@ -99,11 +121,13 @@ export async function buildSettings(options: SettingsOptions, cwd: string): Prom
       keepCaps: options.keepCaps ?? false,
       driver: options.driver ?? 'kernel',
       report: options.report === undefined ? undefined : absolutePath(options.report, cwd),
+      failOn: new Set(options.failOn),
       quiet: options.quiet ?? personal.quiet ?? false,
       verbose: options.verbose ?? false,
       configFiles: configFilesOf(workspace, configs),
     },
     notices: configs.workspace ? weakenings(configs.workspace) : [],
+    covering: selected.lines,
   };
 }
 
@@ -166,6 +190,8 @@ function weakenings({ config, name }: LoadedConfig): string[] {
   if (config.upperSize !== undefined) ignored.push(`upperSize: ${config.upperSize}`);
   if (config.quiet) ignored.push('quiet: true');
   if (config.roots?.length) ignored.push('roots');
+  if (config.presets) ignored.push('presets');
+  if (config.parts) ignored.push('parts');
   return ignored.map(
     (what) =>
       `${name}: ignored ${what}: a workspace's configuration may only protect more; use an option, or your own configuration`,

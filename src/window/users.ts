@@ -106,7 +106,14 @@ function placeTest(workspace: string): (pid: number) => (path: string) => boolea
   };
 }
 
-function placeOf(path: string, mounts: readonly Mount[]): { device: string; path: string } {
+/** A directory or file by its filesystem, and where it is in that. */
+export interface Place {
+  /** `major:minor`; empty where no mount of the table has it. */
+  device: string;
+  path: string;
+}
+
+export function placeOf(path: string, mounts: readonly Mount[]): Place {
   const mount = mountAt(path, mounts);
   if (!mount) return { device: '', path };
   const below = mount.mountpoint === '/' ? path : path.slice(mount.mountpoint.length);

@@ -89,6 +89,7 @@ export class Window {
         fixed: new Set(fixed),
         identity,
         reached,
+        share: 1 / this.roots.length,
         shown: shownFrom(directory, workspace),
       };
       const unreported = [this.canary.name];

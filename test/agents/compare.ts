@@ -84,7 +84,7 @@ async function compare(context: TestContext, agent: Agent, user: User, lastWords
 }
 
 /** Skips the test where the agent is not to be had; test/run.ts makes that a failure where CI=true. */
-function install(context: TestContext, agent: Agent, user: User): string[] | undefined {
+export function install(context: TestContext, agent: Agent, user: User): string[] | undefined {
   let program: string[];
   try {
     program = installAgent(agent, (line) => context.diagnostic(line));
@@ -95,11 +95,11 @@ function install(context: TestContext, agent: Agent, user: User): string[] | und
   }
   if (forgetFor(user).startsWith(checkout)) return program;
   // The ordinary user cannot read this checkout, and so neither the agent in it.
-  const [node, script] = program as [string, string];
-  const [installed, inside] = script.split('/node_modules/', 2) as [string, string];
+  const file = program.pop()!;
+  const [installed, inside] = file.split('/node_modules/', 2) as [string, string];
   const copy = temporaryDirectory('program', user);
   execFileSync('cp', ['-a', '--', installed, copy]);
-  return [node, join(copy, basename(installed), 'node_modules', inside)];
+  return [...program, join(copy, basename(installed), 'node_modules', inside)];
 }
 
 async function runOnce(

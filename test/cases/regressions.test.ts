@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { forgetExec } from '../harness/forget.ts';
@@ -336,4 +336,42 @@ for directory in ['src/shared', 'memory/shared']:
     os.mkdir(f'{directory}/below', 0o777); shown('below')
     subprocess.run(['setfacl', '-d', '-m', 'g::rwx', directory], check=True)
     os.mkdir(f'{directory}/acl', 0o777); shown('acl')`),
+);
+
+function directoryWith(workspace: string, directory: string, name: string): void {
+  const { uid, gid } = statSync(workspace);
+  const at = join(workspace, directory);
+  mkdirSync(at);
+  writeFileSync(join(at, name), 'old\n');
+  for (const path of [at, join(at, name)]) chownSync(path, uid, gid);
+}
+
+for (const [how, make] of [
+  ['written', 'echo new >src/was'],
+  ['moved there', 'echo new >other; mv other src/was'],
+  ['linked there', 'echo new >other; ln other src/was'],
+]) {
+  inWindow(
+    `a file ${how} where a directory was whose files moved to protected names is real, and they are kept beside`,
+    {
+      shape: {
+        prepare: (path) => directoryWith(path, 'src/was', 'draft.md'),
+      },
+      script: `mv src/was/draft.md memory/; rmdir src/was; ${make}; cat src/was memory/draft.md; ls src | grep was`,
+      prints: 'new\nold\nwas\n',
+      lower: { 'src/was': 'new\n', 'src/was.before-forget-1/draft.md': 'old\n', 'memory/draft.md': null },
+    },
+  );
+}
+
+inWindow(
+  'a file where a directory was that holds protected files in the lower stays in the window, as they do',
+  {
+    shape: {
+      prepare: (path) => directoryWith(path, 'src/was', 'log.jsonl'),
+    },
+    script: 'rm -r src/was; echo new >src/was; cat src/was',
+    prints: 'new\n',
+    lower: { 'src/was/log.jsonl': 'old\n' },
+  },
 );

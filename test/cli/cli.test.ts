@@ -108,11 +108,20 @@ test('a configuration cannot steer the terminal through what forget says of it',
   }
 });
 
-test('each command has help with its exit codes, and help and version end with 0', limit, () => {
-  for (const args of [['exec'], ['mount'], ['unmount'], ['status'], ['doctor'], []]) {
-    const { code, stdout, stderr } = forget([...args, '--help']);
+test('each command has help with examples and exit codes, and help and version end with 0', {
+  timeout: 90_000,
+}, () => {
+  const program = forget(['--help']);
+  assert.deepEqual([program.code, program.stderr], [0, '']);
+  assert.match(program.stdout, /Exit code:/);
+  const list = program.stdout.slice(program.stdout.indexOf('Commands:'));
+  const commands = [...list.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!);
+  assert.ok(commands.includes('exec') && commands.length >= 8, list);
+  for (const command of commands) {
+    const { code, stdout, stderr } = forget([command, '--help']);
     assert.deepEqual([code, stderr], [0, '']);
-    assert.match(stdout, /Exit code:/);
+    assert.match(stdout, /^Examples:\n {2}.*forget/m, command);
+    assert.match(stdout, /Exit code:/, command);
   }
   const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string };
   assert.deepEqual(forget(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });

@@ -39,6 +39,11 @@ function template(user: User): string {
   return made;
 }
 
+/** Makes the directory `path`, with what a filled workspace holds. */
+export function fillWorkspace(user: User, path: string): void {
+  execFileSync('cp', ['-a', '--', template(user), path]);
+}
+
 export interface Workspace {
   user: User;
   /** The directory that holds the workspace and whatever a test puts beside it; owned by the user. */
@@ -64,7 +69,7 @@ export function makeWorkspace(user: User, shape: WorkspaceShape = {}): Workspace
   const top = temporaryDirectory('w', user);
   const path = join(top, shape.name ?? 'ws');
   if (shape.empty) makeDirectory(path, user);
-  else execFileSync('cp', ['-a', '--', template(user), path]);
+  else fillWorkspace(user, path);
   shape.prepare?.(path);
   return { user, top, path, before: snapshot(path), marks: [] };
 }
@@ -159,7 +164,7 @@ export async function compareWithPlain(
   try {
     const plain = await plainExec(workspace, argv, options);
     renameSync(workspace.path, aside);
-    execFileSync('cp', ['-a', '--', template(user), workspace.path]);
+    fillWorkspace(user, workspace.path);
     workspace.before = snapshot(workspace.path);
     const inside = await forgetExec(workspace, argv, options);
     return {

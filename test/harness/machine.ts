@@ -14,7 +14,8 @@ export class Machine {
   private readonly holder: ChildProcess | undefined;
   private readonly ready: Promise<void>;
 
-  constructor(fuseConf: string) {
+  /** `prepare`: lines of shell that change more of what is seen there. */
+  constructor(fuseConf: string, prepare = '') {
     if (!isRoot) {
       this.ready = Promise.resolve();
       return;
@@ -23,8 +24,7 @@ export class Machine {
     copyFileSync('/etc/passwd', join(etc, 'passwd'));
     appendFileSync(join(etc, 'passwd'), `ordinary:x:${ORDINARY_ID}:${ORDINARY_ID}::/:/bin/sh\n`);
     writeFileSync(join(etc, 'fuse.conf'), fuseConf, { mode: 0o644 });
-    const script =
-      'mount --bind "$1/passwd" /etc/passwd && mount --bind "$1/fuse.conf" /etc/fuse.conf && echo ready && exec cat';
+    const script = `set -e\nmount --bind "$1/passwd" /etc/passwd; mount --bind "$1/fuse.conf" /etc/fuse.conf\n${prepare}\necho ready; exec cat`;
     const holder = spawn('unshare', ['--mount', 'sh', '-c', script, 'sh', etc], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });

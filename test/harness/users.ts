@@ -104,6 +104,7 @@ export function forgetFor(user: User): string {
     for (const part of [
       'bin',
       'dist',
+      'share',
       'package.json',
       'node_modules/koffi',
       'node_modules/@koromix',

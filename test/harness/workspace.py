@@ -88,8 +88,6 @@ for root, dirs, files in os.walk(b".", topdown=False):
     if b".git" in root.split(b"/"):
         continue
     for name in files + dirs:
-        path = os.path.join(root, name)
-        if not name.endswith((b".db", b"-wal", b"-shm")):
-            os.utime(path, ns=(OLD, OLD), follow_symlinks=False)
+        os.utime(os.path.join(root, name), ns=(OLD, OLD), follow_symlinks=False)
 # Past every exit handler: SQLite must not checkpoint the hot database.
 os._exit(0)

@@ -32,7 +32,7 @@ import type { Trace } from './mounts.ts';
 
 /** What one round costs for good would be 180 times that between the two: 22 KB a round pass. */
 const MOST_GROWTH = 4 << 20;
-/** Node's own heap takes this long to find its size. */
+/** As in mounts.ts, which is a program and cannot be imported. */
 const WARM_UP = 20;
 
 describe('mounts in one process', () => {

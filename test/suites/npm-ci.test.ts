@@ -1,31 +1,16 @@
 // `npm ci` of a real project, 188 packages with 21,000 files: the same node_modules as on a plain directory.
 // Root alone: it has npm's cache, which the plain run fills, so that the window's runs need no network.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { npmEnvironment } from '../harness/npm.ts';
 import { equalityDifferences, parseSnapshot, snapshot, snapshotCommand, type Tree } from '../harness/tree.ts';
 import { inEachPart, type Place, runInside, runPlain, told } from './suite.ts';
 
 const project = fileURLToPath(new URL('../../scripts/demo/agents/pi', import.meta.url));
 const TIMEOUT = 280_000;
 const NPM_CI = 'npm ci --ignore-scripts --no-audit --no-fund --loglevel=error';
-
-/** npm as it is configured for whoever runs the tests: the test's environment has another home. */
-function npmEnvironment(): Record<string, string> {
-  const configured = (key: string) =>
-    execFileSync('npm', ['config', 'get', key], { encoding: 'utf8' }).trim();
-  const kept = Object.entries(process.env).filter(([name]) =>
-    /^(https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS)$/i.test(name),
-  ) as [string, string][];
-  return {
-    ...Object.fromEntries(kept),
-    npm_config_cache: configured('cache'),
-    npm_config_registry: configured('registry'),
-    npm_config_userconfig: configured('userconfig'),
-  };
-}
 
 function putProject(directory: string): void {
   for (const name of ['package.json', 'package-lock.json']) {

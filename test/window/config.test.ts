@@ -194,7 +194,10 @@ test(
       protectedAmong(built, ['notes/a', 'top/a', 'd/any.txt', 'd/x.md', 'both/a', 'sub/notes/a', 'code.ts']),
       ['notes/a', 'd/any.txt', 'd/x.md', 'both/a'],
     );
-    assert.deepEqual(built.settings.configFiles, filesIn(built.settings.workspace));
+    assert.deepEqual(built.settings.configFiles, [
+      ...filesIn(built.settings.workspace),
+      `${workspace}/.forgetrc`,
+    ]);
 
     write('ws/sub/.forgetrc', { protect: ['/own/'] });
     assert.deepEqual(

@@ -1,3 +1,4 @@
+import { EDITOR_WRITERS } from './list.ts';
 import { testWriter } from './writer.ts';
 
-testWriter({ name: 'vim in each way it saves', interpreter: 'sh', program: 'editors.sh' });
+for (const writer of EDITOR_WRITERS) testWriter(writer);

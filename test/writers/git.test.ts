@@ -1,7 +1,4 @@
+import { GIT_WRITERS } from './list.ts';
 import { testWriter } from './writer.ts';
 
-testWriter({
-  name: 'git with branches and tags named like logs and memory',
-  interpreter: 'sh',
-  program: 'repository.sh',
-});
+for (const writer of GIT_WRITERS) testWriter(writer);

@@ -1,14 +1,4 @@
+import { SHELL_WRITERS } from './list.ts';
 import { testWriter } from './writer.ts';
 
-const shell = { interpreter: 'sh', program: 'files.sh' };
-
-testWriter({
-  ...shell,
-  name: 'a shell with sed, tee, truncate, dd, cp, mv, ln, install and touch',
-  arguments: ['targets'],
-});
-testWriter({
-  ...shell,
-  name: 'a shell with mkdir, cp -a, rsync, mv, find -delete and rm -rf on trees',
-  arguments: ['trees'],
-});
+for (const writer of SHELL_WRITERS) testWriter(writer);

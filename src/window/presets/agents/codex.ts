@@ -1,0 +1,60 @@
+import type { Preset } from '../preset.ts';
+
+const date = '2026-11-30';
+
+export const codex: Preset = {
+  name: 'codex',
+  title: 'Codex',
+  programs: ['codex'],
+  packages: ['@openai/codex'],
+  places: [
+    {
+      directory: '${CODEX_HOME:-~/.codex}',
+      rules: [
+        '/*',
+        '/sessions/',
+        '/archived_sessions/',
+        '/history.jsonl',
+        '/session_index.jsonl',
+        '/memories/',
+        '/AGENTS.md',
+        '/db-backups/',
+        '/log/',
+        '/shell_snapshots/',
+        '!/auth.json',
+        '!/.credentials.json',
+        '!/config.toml',
+        '!/*.config.toml',
+        '!/managed_config.toml',
+        '!/requirements.toml',
+        '!/environments.toml',
+        '!/hooks.json',
+        '!/installation_id',
+        '!/version.json',
+        '!/.env',
+        '!/agents/',
+        '!/bin/',
+        '!/packages/',
+        '!/plugins/',
+        '!/prompts/',
+        '!/rules/',
+        '!/skills/',
+        '!/themes/',
+      ],
+      source: 'Codex 0.171.0, run under forget with a mock model; its source',
+      date,
+    },
+    {
+      directory: '$CODEX_SQLITE_HOME',
+      rules: ['*.sqlite', 'db-backups/'],
+      source: 'Codex 0.171.0: its source',
+      date,
+    },
+  ],
+  real: [
+    'auth.json, .credentials.json, *.toml, hooks.json, .env: credentials and settings',
+    'agents, plugins, prompts, rules, skills, themes: what you installed or wrote for it',
+    'AGENTS.md of the workspace; -p AGENTS.md covers it',
+  ],
+  notes: ['`codex exec --ephemeral` writes no session at all; memories and logs_2.sqlite it still may'],
+};
