@@ -1,6 +1,6 @@
 // A long-lived process, with what it holds, while windows open and close around it.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { protectedDifferences } from '../harness/forget.ts';
 import { snapshot } from '../harness/tree.ts';
@@ -260,7 +260,7 @@ onMount(
     assert.equal(await agent.does(look), 'True True True');
     assert.deepEqual(protectedDifferences(live.workspace), []);
   },
-  { options: ['--hide'] },
+  { options: () => ['--hide'] },
 );
 
 onMount(
@@ -277,7 +277,7 @@ onMount(
     assert.equal(await agent.does('print(open("MEMORY.md", "a").write("real"))'), '4');
     assert.match(readFileSync(join(live.workspace.path, 'MEMORY.md'), 'utf8'), /realreal$/);
   },
-  { options: ['--readonly'] },
+  { options: () => ['--readonly'] },
 );
 
 onMount(
@@ -358,3 +358,34 @@ onMount('a directory that a window removed lets its visitors in again only as an
   );
   assert.deepEqual(protectedDifferences(live.workspace), []);
 });
+
+onMount(
+  'a window over several directories opens and closes in all of them at once',
+  async (live) => {
+    const home = join(live.workspace.top, 'home');
+    const agent = await live.agent();
+    const path = (name: string) => JSON.stringify(join(home, name));
+    await agent.does(`open(${path('history')}, "w").write("before")`);
+    assert.equal(readFileSync(join(home, 'history'), 'utf8'), 'before');
+    await live.open('outer');
+    await agent.does(`open(${path('history')}, "a").write(" outer"); open("memory/new", "w").write("outer")`);
+    await live.open('inner');
+    await agent.does(
+      `open(${path('history')}, "a").write(" inner"); open("memory/new", "a").write(" inner")`,
+    );
+    await agent.does(`os.mkdir(${path('d')}); open(${path('d/a')}, "w").write("a")`);
+    const { paths } = await live.close('inner').then(({ protected: records }) => ({ paths: records.length }));
+    assert.ok(paths >= 3, `${paths} paths in the report`);
+    const look = `print(open(${path('history')}).read(), os.listdir(${JSON.stringify(home)}), os.path.exists("memory/new"))`;
+    assert.equal(await agent.does(look), "before outer ['history'] True");
+    await live.close('outer');
+    assert.equal(await agent.does(look), "before ['history'] False");
+    assert.equal((await live.status()).upper.used, 0);
+  },
+  {
+    options: (top) => {
+      mkdirSync(join(top, 'home'));
+      return ['--root', join(top, 'home')];
+    },
+  },
+);

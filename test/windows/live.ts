@@ -31,8 +31,8 @@ export interface Live {
 }
 
 export interface LiveOptions {
-  /** Of `forget mount`. */
-  options?: readonly string[];
+  /** Of `forget mount`; the directory is what the workspace stands in. */
+  options?: (top: string) => readonly string[];
   shape?: WorkspaceShape;
   users?: readonly User[];
 }
@@ -46,7 +46,7 @@ export function onMount(title: string, body: (live: Live) => Promise<void>, give
       const agents: Agent[] = [];
       try {
         const stage = { workspace, machine, mark };
-        await act(stage, given.options ?? [], agents, body);
+        await act(stage, given.options?.(workspace.top) ?? [], agents, body);
       } finally {
         for (const agent of agents) await agent.end();
         for (const pid of processesWith('FORGET_TEST_MOUNT', mark)) process.kill(pid, 'SIGKILL');
