@@ -70,10 +70,11 @@ function reportOf(
  * has as well.
  */
 async function searchEscapes(window: Window, inherited: readonly number[]): Promise<EscapeSearch> {
-  const overlays = window.servers.map(({ overlay }) => overlay);
-  const toLookAt = (overlay: Overlay) =>
-    !overlay.ledger.isEmpty || inheritedWriters(overlay, inherited).length > 0;
-  if (!overlays.some(toLookAt)) return NOT_SEARCHED;
+  const { servers } = window;
+  const overlays = servers.map(({ overlay }) => overlay);
+  const caught = servers.some((server) => server.ledgers().some((ledger) => !ledger.isEmpty));
+  const inherits = (overlay: Overlay) => inheritedWriters(overlay, inherited).length > 0;
+  if (!caught && !overlays.some(inherits)) return NOT_SEARCHED;
   const { findEscapes } = await import('./escapes/find-escapes.ts');
   return findEscapes(overlays, window.opened.getTime(), inherited);
 }
