@@ -7,6 +7,7 @@
 import { Command, CommanderError } from 'commander';
 import { currentDirectory, rawArguments } from '../sys/argv.ts';
 import { displayName } from '../sys/bytes.ts';
+import { addClose } from './close.ts';
 import { addCompletion } from './completion.ts';
 import { addDiff } from './diff.ts';
 import { addDoctor } from './doctor.ts';
@@ -16,6 +17,7 @@ import { addList } from './list.ts';
 import { addLog } from './log.ts';
 import { addManualPage } from './manual.ts';
 import { addMount } from './mount.ts';
+import { addOpen } from './open.ts';
 import { say } from './output.ts';
 import { addPresets } from './presets.ts';
 import { addReport } from './report.ts';
@@ -61,6 +63,8 @@ async function run(args: string[]): Promise<number> {
   addShell(program, context);
   addMount(program, context);
   addUnmount(program, context);
+  addOpen(program);
+  addClose(program);
   addStatus(program);
   addList(program, context);
   addDiff(program, context);

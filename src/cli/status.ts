@@ -7,6 +7,7 @@ Lists the windows of this user, and for root everyone's. With --json, standard o
   id, kind ("exec" or "mount"), pid, workspace, mountpoint, since (ISO 8601), command,
   caught {written, created, deleted, renamed, bytes}, upper {used, limit, noswap} in bytes,
   requests {OPCODE: count}, notifications, memory {rss (bytes), nodes, descriptors},
+  windows (of a mount: those that are open, the outermost first) [{name, opened (ISO 8601)}],
   user ("root" or "user"), namespace ("own" or "shared").
 
 Examples:
@@ -44,6 +45,10 @@ function seenBy({ namespace, user }: WindowStatus): string {
     : "by its user's processes, and all where /etc/fuse.conf allows it";
 }
 
+function openWindows({ windows }: WindowStatus): string {
+  return windows.map(({ name }) => name).join(', ') || 'none open: nothing is protected';
+}
+
 function describe(window: WindowStatus, size: (bytes: number) => string): string {
   const { caught, upper, memory, requests } = window;
   const total = Object.values(requests).reduce((sum, count) => sum + count, 0);
@@ -55,6 +60,7 @@ function describe(window: WindowStatus, size: (bytes: number) => string): string
   const lines = [
     `${window.id}  ${window.kind} of ${window.workspace}, since ${window.since}, as ${window.user}`,
     `  seen        ${seenBy(window)}, at ${window.mountpoint}`,
+    ...(window.kind === 'mount' ? [`  windows     ${openWindows(window)}`] : []),
     ...(window.command ? [`  command     ${window.command.join(' ')}`] : []),
     `  caught      ${caught.written} written, ${caught.created} created, ${caught.deleted} deleted, ${caught.renamed} renamed; ${size(caught.bytes)}`,
     `  upper       ${size(upper.used)} of ${size(upper.limit)}${upper.noswap ? '' : ', may be swapped'}`,

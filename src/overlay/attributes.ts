@@ -19,7 +19,7 @@ import {
 import { EINVAL, ENOENT, ESTALE } from '../sys/errno.ts';
 import { errno, fchmodat, fchownat, fstatfs, ftruncate, readlinkat, utimensat } from '../sys/libc.ts';
 import type { Stat } from '../sys/stat.ts';
-import { prepareChange } from './copy-up.ts';
+import { copyUp, prepareChange } from './copy-up.ts';
 import { attrValidity } from './lookup.ts';
 import type { Node } from './node.ts';
 import type { Overlay } from './overlay.ts';
@@ -193,13 +193,14 @@ export function copyTimes(o: Overlay, object: number, st: Stat): number {
 
 /** A directory of the view changed: its times show it, without the lower's being touched. */
 export function touchDirectory(o: Overlay, dir: Node): void {
-  if (dir.inUpper) {
+  // Without room for a copy of its own, the times that the outer window gave it stay.
+  if (dir.inUpper && copyUp(o, dir) === 0) {
     putI64(0, 0);
     putI64(8, UTIME_OMIT);
     putI64(16, 0);
     putI64(24, UTIME_NOW);
     utimensat(o.upper.fd, o.upper.name(dir.upper), times, AT_SYMLINK_NOFOLLOW);
-  } else {
+  } else if (!dir.inUpper) {
     dir.overlayChange = wallMs();
   }
 }
@@ -209,7 +210,7 @@ export function touchDirectory(o: Overlay, dir: Node): void {
  * nothing would do it for every type, but takes setuid and setgid away.
  */
 export function touchChangeTime(o: Overlay, node: Node): void {
-  if (!node.inUpper) return;
+  if (!o.owns(node)) return;
   const st = o.otherStat;
   const name = o.upper.name(node.upper);
   if (node.type === S_IFLNK) fchownat(o.upper.fd, name, UNCHANGED, UNCHANGED, AT_SYMLINK_NOFOLLOW);
@@ -222,7 +223,7 @@ export function readlink(o: Overlay, id: number, reply: Reply): number {
   const target = readTarget(o, node);
   if (typeof target === 'number') return target;
   reply.putBytes(target);
-  if (node.protected && !node.inUpper) return guardLink(o, node, target.latin1Slice(0, target.length));
+  if (o.isProtected(node) && !node.inUpper) return guardLink(o, node, target.latin1Slice(0, target.length));
   return 0;
 }
 
@@ -238,7 +239,7 @@ export function readTarget(o: Overlay, node: Node): Buffer | number {
 export function statfs(o: Overlay, id: number, reply: Reply): number {
   const node = o.node(id);
   // What a program asks for is the room for what it writes here: the upper's where its writes go there.
-  const fd = node?.protected || node?.inUpper ? o.upper.fd : o.lowerFd;
+  const fd = node && (node.inUpper || o.isProtected(node)) ? o.upper.fd : o.lowerFd;
   if (fstatfs(fd, statfsBuffer) < 0) return errno();
   const s = statfsBuffer;
   const bsize = s.readUInt32LE(8);

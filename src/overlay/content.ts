@@ -57,6 +57,10 @@ export function write(
 ): number {
   const node = o.node(id);
   if (!node) return ESTALE;
+  if (o.discarding !== null && writeFlags & WRITE_CACHE && o.discarding.has(node)) {
+    reply.putCount(size);
+    return 0;
+  }
   const outcome = prepareChange(o, node);
   if (outcome) return outcome;
   const fd = o.fileFd(node, true);
@@ -110,7 +114,12 @@ interface Change {
 /** What follows from a write that succeeded. */
 function wrote(o: Overlay, node: Node, fd: number, written: number, change: Change): void {
   if (change.killSetuid) clearSetuid(o, node);
-  if (!node.inUpper) noticeOwnWrite(o, node, fd, change.append ? change.offset + written : undefined);
+  const end = change.append ? change.offset + written : undefined;
+  if (!node.inUpper) noticeOwnWrite(o, node, fd, end);
+  else if (node.endUnsure && end !== undefined) {
+    node.endUnsure = o.otherStat.of(fd) !== 0 || o.otherStat.size !== end;
+    if (node.endUnsure) retakeEnd(o, node);
+  }
   if (node.held) {
     if (isTooBigToHold(o, fd)) releaseHeld(o, node, 'it grew past what is held');
   } else if (node.inUpper && node.link) {
@@ -129,10 +138,12 @@ function noticeOwnWrite(o: Overlay, node: Node, fd: number, expectedEnd: number 
   const st = o.otherStat;
   if (st.of(fd) !== 0) return;
   node.settledChange = st.change;
-  if (expectedEnd !== undefined && st.size !== expectedEnd) {
-    o.notifier.inode(node.id);
-    o.notifier.flush();
-  }
+  if (expectedEnd !== undefined && st.size !== expectedEnd) retakeEnd(o, node);
+}
+
+function retakeEnd(o: Overlay, node: Node): void {
+  o.notifier.inode(node.id);
+  o.notifier.flush();
 }
 
 export function lseek(o: Overlay, id: number, offset: number, whence: number, reply: Reply): number {
@@ -254,7 +265,7 @@ export function fsync(o: Overlay, id: number, dataOnly: boolean): number {
   const node = o.node(id);
   if (!node) return ESTALE;
   // RAM: there is no disk to wait for.
-  if (node.inUpper || node.protected) return 0;
+  if (node.inUpper || o.isProtected(node)) return 0;
   const fd = node.isDirectory ? openDirectory(o, node) : o.fileFd(node, false);
   if (fd < 0) return -fd;
   const outcome = syncElsewhere(o, fd, dataOnly ? fdatasync : sysFsync);

@@ -57,12 +57,13 @@ const EMPTY = Buffer.from([0]);
 const slice = Buffer.alloc(SLICE_BYTES);
 
 /**
- * Makes sure that the node is in the upper. `keep` is how many bytes of content are needed, where the caller
+ * Makes sure that the node is in the upper, and there the window's own: what an outer window has is copied as the lower
+ * is. `keep` is how many bytes of content are needed, where the caller
  * will cut the rest off anyway. Returns 0, an errno, or DEFERRED when the request was put aside until the copy
  * is done.
  */
 export function copyUp(o: Overlay, node: Node, keep = Number.POSITIVE_INFINITY): number {
-  if (node.inUpper) return 0;
+  if (o.owns(node)) return 0;
   if (o.readonly) return EROFS;
   if (node.waiting) return o.engine.defer(node.waiting);
   const outcome = node.isRegular ? copyUpDatabase(o, node) : 0;
@@ -77,14 +78,14 @@ export function prepareChange(o: Overlay, node: Node, keep?: number): number {
   const refused = o.refuseChange(node);
   if (refused) return refused;
   if (node.waiting) return o.engine.defer(node.waiting);
-  return node.protected ? copyUp(o, node, keep) : 0;
+  return node.inUpper || o.isProtected(node) ? copyUp(o, node, keep) : 0;
 }
 
 function copyUpAlone(o: Overlay, node: Node, keep: number): number {
   const st = new Stat();
   let error = o.statNode(node, st);
   if (error) return error;
-  const source = node.isRegular ? o.fileFd(node, false) : o.pathFd(node);
+  const source = node.isRegular ? o.fileFd(node, false) : node.inUpper ? 0 : o.pathFd(node);
   if (source < 0) return -source;
   let target = '';
   if (node.type === S_IFLNK) {
@@ -125,14 +126,19 @@ function finish(o: Overlay, node: Node, object: number, st: Stat): number {
   }
   const source = magicPath(o, node, 0);
   if (typeof source === 'number') return source;
-  const failed = copyXattrs(source, scratchCstring(`/proc/self/fd/${o.upper.fd}/${object}`, 1), lsetxattr);
+  const target = scratchCstring(`/proc/self/fd/${o.upper.fd}/${object}`, 1);
+  const failed = copyXattrs(source, target, lsetxattr, node.inUpper);
   if (failed) return failed;
   // After the attributes, which a read-only mode would bar.
   if (node.type !== S_IFLNK && fchmodat(o.upper.fd, name(), st.mode & 0o7777, 0) < 0) return errno();
   const untimed = copyTimes(o, object, st);
   if (untimed) return untimed;
-  for (const { parent, name } of node.links()) noteOriginal(node, parent, name, st);
+  if (!node.inUpper) {
+    for (const { parent, name } of node.links()) noteOriginal(node, parent, name, st);
+    node.origin = pathsOf(o, node);
+  }
   node.upper = object;
+  node.owner = o.window;
   if (!node.isDirectory) node.unseenNames = Math.max(0, st.nlink - node.linkCount);
   node.copiedBirth = st.birth === 0 ? null : st.birthWords;
   // A directory keeps the descriptor of the lower one that shows through it.
@@ -144,6 +150,11 @@ function finish(o: Overlay, node: Node, object: number, st: Stat): number {
 function noteOriginal(node: Node, parent: Node, name: string, st: Stat): void {
   noteBase(parent, name, st);
   parent.bases!.get(name)!.ino = node.lowerIno;
+}
+
+/** Every path that the node is known by. */
+export function pathsOf(o: Overlay, node: Node): string[] {
+  return [...node.links()].flatMap(({ parent, name }) => o.path(parent, name) ?? []);
 }
 
 function copyData(o: Overlay, object: number, source: number, bytes: number): number {
@@ -208,12 +219,21 @@ function copyElsewhere(
   node.waiting = waiting;
   const outcome = o.engine.defer(waiting);
   const last = o.engine.lastTry;
+  const { window } = o;
+  const frozen = node.upper;
   copyStrides(from, target, bytes, (copyError) => {
     close(from);
     close(target);
+    node.waiting = null;
+    if (o.window !== window || node.upper !== frozen) {
+      // Windows opened or closed meanwhile: whoever waits is to be judged anew.
+      o.upper.remove(object, false);
+      o.engine.replay(waiting);
+      o.dropIdle(node);
+      return;
+    }
     const error =
       copyError || (node.lookups > 0 || node.linkCount > 0 ? finish(o, node, object, st) : ENOENT);
-    node.waiting = null;
     if (error) {
       o.upper.remove(object, false);
       upperError(o, node, error, last);
@@ -271,7 +291,7 @@ function copyUpDatabase(o: Overlay, node: Node): number {
   for (const suffix of SIDES) {
     if (suffix === side) continue;
     const other = findChild(o, link.parent, base + suffix, o.otherStat);
-    if (!(other instanceof Node) || other.inUpper || !other.isRegular || !other.protected) continue;
+    if (!(other instanceof Node) || o.owns(other) || !other.isRegular || !other.protected) continue;
     if (other.waiting) return o.engine.defer(other.waiting);
     const outcome = copyUpAlone(o, other, Number.POSITIVE_INFINITY);
     if (outcome) return outcome;
@@ -313,6 +333,7 @@ export function moveToLower(o: Overlay, node: Node): number {
   }
   o.upper.remove(node.upper, false);
   node.upper = 0;
+  node.owner = 0;
   node.unseenNames = 0;
   node.copiedBirth = null;
   node.held = false;
@@ -353,5 +374,6 @@ export function ensureLowerDirectory(o: Overlay, node: Node): void {
   if (error) throw new SysError(error, o.pathOf(node));
   o.table.identify(node, st);
   node.gainLower();
+  node.origin = pathsOf(o, node);
   o.settle(link.parent);
 }

@@ -28,6 +28,7 @@ import { type Node, PATH_FD, Whiteout, WRITE_FD } from './node.ts';
 import type { Overlay, Place } from './overlay.ts';
 import { protectedInLowerBelow } from './protected-below.ts';
 import { DEFAULT_ACL } from './upper.ts';
+import { nameIsReal } from './window-real.ts';
 
 const FOPEN_KEEP_CACHE = 1 << 1;
 
@@ -144,6 +145,8 @@ function makeInLower(
   const node = o.table.adopt(st);
   node.addLink(parent, name);
   o.table.noteBorn(node);
+  if (o.window === 0) o.judge(node);
+  nameIsReal(o, parent, name);
   if (fd >= 0) o.descriptors.set(node, fd, WRITE_FD);
   o.settle(parent);
   o.present(node, st);
@@ -185,6 +188,7 @@ export function setOriginalAside(o: Overlay, parent: Node, name: string): void {
         dropBase(parent, name);
         if (o.lowerHas(parent, aside, o.stat)) noteBase(parent, aside, o.stat);
         const path = o.path(parent, aside) ?? aside;
+        moveOriginal(o, o.path(parent, name) ?? name, path);
         o.ledger.noteMoved(
           path,
           `the original of ${name}, which was moved to a protected path and then made anew`,
@@ -195,6 +199,15 @@ export function setOriginalAside(o: Overlay, parent: Node, name: string): void {
     }
   }
   parent.kids!.delete(name);
+}
+
+/** What is known of the original by its old name, for when it shows again. */
+function moveOriginal(o: Overlay, from: string, to: string): void {
+  const origin = o.table.find(o.stat)?.origin;
+  const at = origin?.indexOf(from) ?? -1;
+  if (at >= 0) origin![at] = to;
+  for (const { entries } of o.frozen)
+    if (entries.get(from) instanceof Whiteout) entries.set(to, new Whiteout());
 }
 
 function restoreDirectory(
@@ -262,6 +275,7 @@ export function makeObject(o: Overlay, parent: Node, what: Making, caller: Calle
   if (object < 0) return -object;
   const node = o.table.create(what.mode & S_IFMT);
   node.upper = object;
+  node.owner = o.window;
   if (setgid && node.isDirectory) {
     const made = o.upper.name(object);
     const unread = o.stat.at(o.upper.fd, made);
@@ -287,7 +301,7 @@ export function tmpfile(o: Overlay, parentId: number, mode: number, caller: Call
   const what = { mode: (mode & 0o7777) | S_IFREG, rdev: 0, target: '' };
   let node: Node | number;
   // It has no name to judge by: the directory's is the next best. A link gives it one, and is judged then.
-  if (parent.inUpper || parent.protected) {
+  if (parent.inUpper || o.isProtected(parent)) {
     node = makeObject(o, parent, what, caller);
     if (typeof node !== 'number') node.protected = true;
   } else node = tmpfileInLower(o, parent, what.mode, caller);

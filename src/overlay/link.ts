@@ -12,6 +12,7 @@ import { releaseHeld } from './held.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
+import { nameIsReal } from './window-real.ts';
 
 export function link(
   o: Overlay,
@@ -38,7 +39,7 @@ export function link(
   }
   const sticks =
     node.inUpper ||
-    node.protected ||
+    o.isProtected(node) ||
     place === 'upper' ||
     (kid !== undefined && coversProtected(o, parent, name, kid));
   const error = sticks
@@ -57,6 +58,7 @@ function linkInUpper(
   caller: Caller,
 ): number {
   if (!whiteout && lowerShows(o, parent, name)) return ESTALE;
+  // One that an outer window has, too: its link count and ctime change.
   const outcome = copyUp(o, node);
   if (outcome) return outcome;
   if (!node.held || o.isProtectedName(parent, name)) {
@@ -103,5 +105,7 @@ function linkInLower(
   o.settle(node);
   o.written.moved(node, from ? o.path(from.parent, from.name) : undefined, o.path(parent, name));
   node.addLink(parent, name);
+  nameIsReal(o, parent, name);
+  if (o.window === 0) o.judge(node);
   return 0;
 }

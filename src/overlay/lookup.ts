@@ -8,6 +8,7 @@ import type { Stat } from '../sys/stat.ts';
 import { noteBase } from './bases.ts';
 import { type Node, PATH_FD, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
+import { directoryMoved } from './window-real.ts';
 
 /** NAME_MAX of every filesystem that a lower can be. */
 export const NAME_MAX = 255;
@@ -74,12 +75,14 @@ export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: 
   const known = o.table.find(st);
   const node = known ?? o.table.adopt(st);
   // A directory has one name: it was renamed outside, and its old name is gone.
+  const from = node.isDirectory && node.link ? o.path(node.link.parent, node.link.name) : undefined;
   if (node.isDirectory && node.link) node.removeLink(node.link.parent, node.link.name);
   if (node.unseenNames > 0) node.unseenNames--;
   if (node.inUpper) noteBase(parent, name, st);
   node.addLink(parent, name);
-  if (!node.protected && o.isProtectedName(parent, name)) node.protected = true;
+  if (!node.protected && o.wouldProtectName(parent, name)) node.protected = true;
   if (known?.isDirectory) classifyBelow(o, node);
+  if (from !== undefined) directoryMoved(o, from, o.path(parent, name));
   return node;
 }
 
@@ -87,7 +90,7 @@ export function adopt(o: Overlay, parent: Node, name: string, st: Stat, before: 
 function classifyBelow(o: Overlay, dir: Node): void {
   for (const [name, kid] of dir.kids ?? []) {
     if (kid instanceof Whiteout) continue;
-    if (o.isProtectedName(dir, name)) kid.protected = true;
+    if (o.wouldProtectName(dir, name)) kid.protected = true;
     if (kid.isDirectory) classifyBelow(o, kid);
   }
 }

@@ -12,6 +12,9 @@ const OWN_INODES = 2 ** 51;
 /** What is added to a lower inode number that the view shows for another file already. */
 const SECOND_USE = 2 ** 52;
 
+/** Lower inodes that were created in a window, with their birth. */
+export type Born = Map<number, number>;
+
 export class NodeTable {
   readonly root: Node;
   private readonly byId = new Map<number, Node>();
@@ -19,7 +22,7 @@ export class NodeTable {
   /** Lower inodes on other filesystems that are mounted below the root, by "device:inode". */
   private readonly foreign = new Map<string, Node>();
   /** Lower inodes created in this window, with their birth: a node may be forgotten and come back. */
-  private readonly born = new Map<number, number>();
+  private born: Born = new Map();
   /** Inode numbers that nodes of the upper brought from the lower, where they are free for others by now. */
   private readonly takenAlong = new Set<number>();
   /** Of lower files with several names: those that the view does not show, by inode, with its birth. */
@@ -55,6 +58,28 @@ export class NodeTable {
     const node = new Node(id, type, OWN_INODES + id);
     this.byId.set(id, node);
     return node;
+  }
+
+  /**
+   * Another node for what this one stood for in the lower: it is dead, and nobody sees it any more, or it lives on in the
+   * upper, and its inode number with it.
+   */
+  successor(node: Node): Node {
+    const id = this.nextId++;
+    const made = new Node(id, node.type, node.dead ? node.ino : OWN_INODES + id);
+    this.byId.set(made.id, made);
+    made.line = node.line;
+    made.lowerIno = node.lowerIno;
+    made.lowerDev = node.lowerDev;
+    made.birth = node.birth;
+    made.hasLower = made.lowerIno !== 0;
+    made.settledChange = node.settledChange;
+    this.anonymise(node);
+    if (made.lowerIno !== 0) {
+      if (made.lowerDev === this.device) this.byInode.set(made.lowerIno, made);
+      else this.foreign.set(`${made.lowerDev}:${made.lowerIno}`, made);
+    }
+    return made;
   }
 
   /** Whether the record describes the lower inode that this node stands for. */
@@ -106,6 +131,40 @@ export class NodeTable {
   /** Whether the lower inode that the record describes was created in this window. */
   wasBorn(st: Stat): boolean {
     return st.dev === this.device && this.born.get(st.ino) === st.birth;
+  }
+
+  /** A window opens: what was created before is older than it. Returns what that was. */
+  takeBorn(): Born {
+    const { born } = this;
+    this.setBorn(new Map());
+    return born;
+  }
+
+  /** The window on top is another one now, and these were created in it. */
+  setBorn(born: Born): void {
+    const before = this.born;
+    this.born = born;
+    for (const ino of new Set([...before.keys(), ...born.keys()])) {
+      const node = this.byInode.get(ino);
+      if (node) node.born = born.get(ino) === node.birth;
+    }
+    for (const node of this.foreign.values()) node.born = false;
+  }
+
+  /** No name of the lower is hidden any more, until `noteHidden` says so again. */
+  showAllNames(): void {
+    this.hiddenNames.clear();
+  }
+
+  /** The node leaves the upper for good: what it brought along from the lower is the lower's again. */
+  leaveUpper(node: Node): void {
+    this.takenAlong.delete(node.ino);
+  }
+
+  /** The view shows the node and, as another file, the lower inode that it was copied from. */
+  part(node: Node): void {
+    if (node.lowerIno !== 0 && node.ino === node.lowerIno) this.takenAlong.add(node.ino);
+    this.anonymise(node);
   }
 
   /** Its lower file is gone, and the inode number free for others. */
@@ -164,7 +223,7 @@ export class NodeTable {
    */
   isIdle(node: Node): boolean {
     if (node.lookups > 0 || node === this.root) return false;
-    if (node.waiting) return false;
+    if (node.waiting || node.pins > 0) return false;
     if (node.inUpper && node.linkCount + node.unseenNames > 0) return false;
     return !node.kids || node.kids.size === 0;
   }

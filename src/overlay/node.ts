@@ -50,11 +50,17 @@ export class Node {
   readonly type: number;
   /** `st_ino` as shown: never 0, the same before and after copy-up. */
   readonly ino: number;
+  /** Its id, or of the node whose place it took (NodeTable.successor). */
+  line: number;
   /** The kernel's count of look-ups: the node id is known to it while this is above 0. */
   lookups = 0;
 
   /** The number of its object in the upper; 0 while it is in the lower. */
   upper = 0;
+  /** The window that made the object, or brought it up. To a window that was opened later it is frozen (window-stack.ts). */
+  owner = 0;
+  /** How many states of outer windows it is part of: it comes back when those above them are closed. */
+  pins = 0;
   /** The inode in the lower that this node is or was copied from; 0 for one that was born in the upper. */
   lowerIno = 0;
   lowerDev = 0;
@@ -71,6 +77,8 @@ export class Node {
   kids: Map<string, Kid> | null = null;
   /** Its one name in the lower is removed, in the view alone. */
   hidden = false;
+  /** Paths of the lower by which it was known when the view left them: where it is again after the window. */
+  origin: string[] | null = null;
   /** Of a copy in the upper: how many more names the lower has of it, that nobody has looked up yet. */
   unseenNames = 0;
   /** How many of its kids are directories, and how many of those the lower does not have. */
@@ -83,6 +91,12 @@ export class Node {
 
   /** Directories: what the lower had at names that the overlay covers (bases.ts). */
   bases: Map<string, Base> | null = null;
+  /**
+   * A directory that the kernel has removed: it lets nobody look into that inode again (S_DEAD), so what comes back in
+   * its place is another node.
+   */
+  dead = false;
+  successor: Node | null = null;
 
   /** Directories: counted by the parent as one that the lower does not have. */
   private upperOnly = false;
@@ -115,6 +129,8 @@ export class Node {
   absences = false;
   /** The ctime of its object in the upper when that was last kept: the same file is in the lower while it is the same. */
   kept = 0;
+  /** A window's close gave it another size, which the kernel may not have asked for yet: appends tell (content.ts). */
+  endUnsure = false;
   /** When the view of a lower directory last changed without the lower changing: ms since the epoch, or 0. */
   overlayChange = 0;
   /** Requests that wait until this node is copied up. */
@@ -122,6 +138,7 @@ export class Node {
 
   constructor(id: number, type: number, ino: number) {
     this.id = id;
+    this.line = id;
     this.type = type;
     this.ino = ino;
   }

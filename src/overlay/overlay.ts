@@ -31,6 +31,7 @@ import { NodeTable } from './node-table.ts';
 import { PageHistory } from './page-history.ts';
 import type { Rules } from './rules.ts';
 import type { Upper } from './upper.ts';
+import { objectsOf, type State } from './window-state.ts';
 import { WrittenFiles } from './written-files.ts';
 
 export interface OverlayOptions {
@@ -76,22 +77,30 @@ export interface Notifier {
   flush(): void;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 export class Overlay {
   readonly rules: Rules;
   readonly rootPath: string;
   /** Paths that protected symlinks lead to; what is below them is protected as well. */
   private readonly linked: string[] = [];
   readonly upper: Upper;
-  readonly hide: boolean;
-  readonly readonly: boolean;
-  readonly fixed: ReadonlySet<string>;
+  private readonly options: OverlayOptions;
+  /** The window on top, by its number: a view is made with one. 0 while none is open: then nothing is protected. */
+  window = 1;
+  /** One window is open over another, and the states that they were opened over. */
+  nested = false;
+  frozen: readonly State[] = [];
+  /** Stores through shared mappings of these may hold a closed window's bytes, and are taken and thrown away (window/live-windows.ts). */
+  discarding: ReadonlySet<Node> | null = null;
   readonly table: NodeTable;
   readonly descriptors: Descriptors;
-  readonly ledger: Ledger;
+  /** The account of the window on top. */
+  ledger: Ledger;
   readonly identity: Identity;
   readonly reached: ReadonlySet<string>;
-  readonly written = new WrittenFiles();
-  readonly pages = new PageHistory();
+  written = new WrittenFiles();
+  pages = new PageHistory();
   readonly stat = new Stat();
   readonly otherStat = new Stat();
   private readonly linkStat = new Stat();
@@ -113,9 +122,7 @@ export class Overlay {
     this.rules = options.rules;
     this.rootPath = options.rootPath;
     this.upper = options.upper;
-    this.hide = options.hide;
-    this.readonly = options.readonly;
-    this.fixed = options.fixed;
+    this.options = options;
     this.identity = options.identity;
     this.descriptors = new Descriptors(options.share);
     this.reached = options.reached ?? new Set();
@@ -130,6 +137,31 @@ export class Overlay {
 
   get root(): Node {
     return this.table.root;
+  }
+
+  /** Protected paths of the lower read as absent, for now. */
+  get hide(): boolean {
+    return this.window !== 0 && this.options.hide;
+  }
+
+  /** Writes to protected paths fail with EROFS, for now. */
+  get readonly(): boolean {
+    return this.window !== 0 && this.options.readonly;
+  }
+
+  /** Paths that cannot be changed inside, for now. */
+  get fixed(): ReadonlySet<string> {
+    return this.window === 0 ? NONE : this.options.fixed;
+  }
+
+  /** A name of it is protected, and a window is open. */
+  isProtected(node: Node): boolean {
+    return node.protected && this.window !== 0;
+  }
+
+  /** It is in the upper, and the window on top may change it there. */
+  owns(node: Node): boolean {
+    return node.upper !== 0 && node.owner === this.window;
   }
 
   /** The node of an id; undefined for one that the kernel should no longer know. */
@@ -157,7 +189,13 @@ export class Overlay {
     return pathOf(node, this.root) ?? '(unlinked)';
   }
 
+  /** Whether the rules protect the path, and a window is open. */
   protects(path: string): boolean {
+    return this.window !== 0 && this.wouldProtect(path);
+  }
+
+  /** Whether the path is protected while a window is open. */
+  wouldProtect(path: string): boolean {
     if (this.rules.protects(path)) return true;
     return this.linked.some((root) => path === root || (path.startsWith(root) && path[root.length] === '/'));
   }
@@ -166,9 +204,32 @@ export class Overlay {
     this.linked.push(path);
   }
 
+  /**
+   * No window was open, or none is any more: what was found out and kept for the sake of one is not so for the next.
+   */
+  beginAnew(): void {
+    this.linked.length = 0;
+    this.written = new WrittenFiles();
+    this.pages = new PageHistory();
+    for (const node of this.table.all()) node.recorded = false;
+  }
+
   isProtectedName(parent: Node, name: string): boolean {
     const path = this.path(parent, name);
     return path !== undefined && this.protects(path);
+  }
+
+  /** As isProtectedName, whether a window is open or not: for a node's `protected`. */
+  wouldProtectName(parent: Node, name: string): boolean {
+    const path = this.path(parent, name);
+    return path !== undefined && this.wouldProtect(path);
+  }
+
+  /** Judges a node by its names alone. */
+  judge(node: Node): void {
+    node.protected = false;
+    for (const { parent, name } of node.links())
+      if (this.wouldProtectName(parent, name)) node.protected = true;
   }
 
   /**
@@ -183,7 +244,7 @@ export class Overlay {
       if (this.readonly) throw new SysError(EROFS, path);
       return 'upper';
     }
-    return !this.readonly && this.rules.holds(path) ? 'held' : 'lower';
+    return this.window !== 0 && !this.readonly && this.rules.holds(path) ? 'held' : 'lower';
   }
 
   /** EROFS where the node may not be changed by any of its names, or 0. */
@@ -249,7 +310,7 @@ export class Overlay {
     const parent = this.dirFd(node.link.parent);
     if (parent < 0) return parent;
     // A protected file of the lower is to keep its access time too.
-    const atime = node.protected ? O_NOATIME : 0;
+    const atime = this.isProtected(node) ? O_NOATIME : 0;
     const fd = this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW | atime, kind);
     return fd === -EPERM && atime
       ? this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW, kind)
@@ -405,7 +466,12 @@ export class Overlay {
         this.unwatchDirectory(gone);
         dropListing(gone);
       }
-      if (gone.inUpper) this.upper.remove(gone.upper, gone.isDirectory);
+      if (gone.inUpper && !this.isFrozen(gone)) this.upper.remove(gone.upper, gone.isDirectory);
     }
+  }
+
+  /** The node's object is an outer window's too, which may know another node by it. */
+  private isFrozen(node: Node): boolean {
+    return this.nested && !this.owns(node) && this.frozen.some((state) => objectsOf(state).has(node.upper));
   }
 }

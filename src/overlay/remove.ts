@@ -6,6 +6,7 @@ import { EISDIR, ENOTDIR, ENOTEMPTY, EROFS, ESTALE } from '../sys/errno.ts';
 import { errno, unlinkat } from '../sys/libc.ts';
 import { touchChangeTime, touchDirectory } from './attributes.ts';
 import { dropBase, noteBase } from './bases.ts';
+import { pathsOf } from './copy-up.ts';
 import { isEmptyInView } from './listing.ts';
 import { findChild } from './lookup.ts';
 import { type Node, Whiteout } from './node.ts';
@@ -68,10 +69,16 @@ export function takeName(o: Overlay, node: Node, parent: Node, name: string): nu
   if (error) return error;
   const covers = hidesLower(o, parent, name);
   if (!covers) dropBase(parent, name);
-  else if (!node.inUpper) noteBase(parent, name, o.otherStat);
+  else if (!node.inUpper) {
+    noteBase(parent, name, o.otherStat);
+    node.origin = pathsOf(o, node);
+  }
   const hidden = node.isDirectory ? whiteoutsOf(node) : null;
   const { bases } = node;
-  if (node.isDirectory) node.dropKids();
+  if (node.isDirectory) {
+    node.dropKids();
+    node.dead = true;
+  }
   node.removeLink(parent, name);
   if (covers) {
     node.hidden = !node.inUpper && o.otherStat.nlink === 1;

@@ -30,6 +30,7 @@ import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { protectedInLowerBelow } from './protected-below.ts';
 import { hidesLower, keepOpen, takeName, vacate } from './remove.ts';
+import { directoryMoved, nameIsReal } from './window-real.ts';
 
 /** One side of a rename: a name in a directory, what it leads to, and the class of the name. */
 interface Side {
@@ -95,7 +96,7 @@ function renameFile(o: Overlay, source: Side, target: Side, flags: number, calle
   const whiteout = target.parent.kid(target.name);
   const sticks =
     node.inUpper ||
-    node.protected ||
+    o.isProtected(node) ||
     source.protected ||
     target.protected ||
     (whiteout instanceof Whiteout && coversProtected(o, target.parent, target.name, whiteout));
@@ -123,11 +124,20 @@ function renameInLower(o: Overlay, source: Side, target: Side, flags: number): n
   const error = callRename(fromDir, source.name, toDir, target.name, lowerFlags);
   if (error) return error === EEXIST ? ESTALE : error;
   if (replaced) forgetReplaced(o, replaced, target);
+  nameIsReal(o, target.parent, target.name);
   node.removeLink(source.parent, source.name);
   node.addLink(target.parent, target.name);
   o.written.moved(node, fromPath, o.path(target.parent, target.name));
+  if (node.isDirectory) directoryMoved(o, fromPath, o.path(target.parent, target.name));
+  if (o.window === 0) judgeTree(o, node);
   settleRename(o, source, target);
   return 0;
+}
+
+/** While no window is open names change their class freely: the next one is to find them judged. */
+function judgeTree(o: Overlay, node: Node): void {
+  o.judge(node);
+  for (const kid of node.kids?.values() ?? []) if (!(kid instanceof Whiteout)) judgeTree(o, kid);
 }
 
 function settleRename(o: Overlay, source: Side, target: Side): void {
@@ -209,12 +219,14 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
   }
   if (source.protected !== target.protected) return EXDEV;
   if (source.protected) {
-    if (node.hasLower) {
+    // What an outer window has below it would change its path without being this window's.
+    if (node.hasLower || o.nested) {
       const error = copyUpTree(o, node);
       if (error) return error;
     }
     return moveInView(o, source, target, flags, caller);
   }
+  if (o.window === 0) return renameInLower(o, source, target, flags);
   if (!node.hasLower) return EXDEV;
   const fromPath = o.path(source.parent, source.name);
   const toPath = o.path(target.parent, target.name);
@@ -232,7 +244,7 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
 /** Copies up what is exchanged; a directory of the lower with all below it, which must not change its class by it. */
 function moveUp(o: Overlay, node: Node, staysProtected: boolean): number {
   if (node.isDirectory && !staysProtected) return EXDEV;
-  return node.isDirectory && node.hasLower ? copyUpTree(o, node) : copyUp(o, node);
+  return node.isDirectory && (node.hasLower || o.nested) ? copyUpTree(o, node) : copyUp(o, node);
 }
 
 /** RENAME_EXCHANGE: in the lower if both are there for good, otherwise in the view. */
@@ -247,11 +259,11 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
     }
   }
   const inView = [source, target].some(
-    (side) => side.protected || side.node!.inUpper || side.node!.protected,
+    (side) => side.protected || side.node!.inUpper || o.isProtected(side.node!),
   );
   if (!inView) {
     for (const side of [source, target]) {
-      if (!side.node!.isDirectory) continue;
+      if (!side.node!.isDirectory || o.window === 0) continue;
       const other = side === source ? target : source;
       const path = o.path(side.parent, side.name) ?? '';
       if (o.rules.moveMayChangeClass(path, o.path(other.parent, other.name) ?? '')) return EXDEV;
@@ -268,6 +280,7 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
     o.written.moved(b, paths[1], paths[0]);
     settleRename(o, source, target);
     o.settle(b);
+    for (const side of [source, target]) nameIsReal(o, side.parent, side.name);
   } else {
     for (const node of [a, b]) {
       const outcome = moveUp(o, node, source.protected && target.protected);
@@ -292,5 +305,6 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
   b.removeLink(target.parent, target.name);
   a.addLink(target.parent, target.name);
   b.addLink(source.parent, source.name);
+  for (const node of o.window === 0 ? [a, b] : []) judgeTree(o, node);
   return 0;
 }

@@ -133,7 +133,7 @@ export function removexattr(o: Overlay, id: number, name: string, pid: number): 
 
 /** A change that cannot succeed is no reason for a copy-up: the errno that it would end with, or 0. */
 function failsAnyway(o: Overlay, node: Node, name: string, flags: number): number {
-  if (!node.protected || node.inUpper || flags === 0) return 0;
+  if (!o.isProtected(node) || node.inUpper || flags === 0) return 0;
   const n = readAttribute(o, node, name, 0);
   if (n >= 0) return flags & XATTR_CREATE ? EEXIST : 0;
   return flags & XATTR_REPLACE && n === -ENODATA ? ENODATA : 0;
@@ -150,16 +150,18 @@ function prepare(o: Overlay, node: Node, pid: number): number {
 /**
  * Copies every extended attribute from one path to another. Those that the target's filesystem or this user
  * cannot have (`trusted.*`, `security.*` without the capability, `user.*` on a tmpfs before 6.6) stay behind.
- * `set` is `lsetxattr`, or `setxattr` where `to` is the magic link of a descriptor. Returns 0 or an errno.
+ * `set` is `lsetxattr`, or `setxattr` where `to` is the magic link of a descriptor; `direct` where `from` is none.
+ * Returns 0 or an errno.
  */
-export function copyXattrs(from: Buffer, to: Buffer, set: typeof lsetxattr): number {
-  const n = sysList(from, list, MAX);
+export function copyXattrs(from: Buffer, to: Buffer, set: typeof lsetxattr, direct = false): number {
+  const get = direct ? lgetxattr : sysGet;
+  const n = (direct ? llistxattr : sysList)(from, list, MAX);
   if (n < 0) return errno() === EOPNOTSUPP ? 0 : errno();
   for (let start = 0; start < n; ) {
     const end = list.indexOf(0, start);
     const name = list.subarray(start, end + 1);
     start = end + 1;
-    const size = sysGet(from, name, value, MAX);
+    const size = get(from, name, value, MAX);
     if (size < 0) {
       if (errno() === ENODATA || errno() === EPERM || errno() === EOPNOTSUPP) continue;
       return errno();

@@ -24,6 +24,11 @@ export function rawEnvironment(): string[] {
   return all;
 }
 
+/** The working directory's path as it was when the process entered, asked of no filesystem: one that hangs, too. */
+export function directoryWithoutLooking(): string {
+  return readlinkSync('/proc/self/cwd', 'buffer').toString('latin1');
+}
+
 /** The working directory as a byte string. Throws SysError ENOENT if it was removed. */
 export function currentDirectory(): string {
   // Not by comparing with what stands at the path: a mount may cover it since this process entered.

@@ -27,6 +27,8 @@ const EINPROGRESS = 115;
 const MOST_GIVEN = 512;
 /** How soon a lane that was full is looked at again. */
 const LATER_MS = 2;
+/** How often somebody who waits looks whether all is written. */
+const MOST_OFTEN_MS = 1;
 
 interface Aio {
   write(control: Buffer): number;
@@ -49,6 +51,8 @@ function loadAio(): Aio {
 interface Lane {
   fd: number;
   waiting: Buffer[];
+  /** How many messages it was ever given, and how many of them are not written yet. */
+  total: number;
   /** A control block with its message behind it, each. */
   given: Buffer[];
 }
@@ -69,8 +73,23 @@ export class ThreadedWrites {
     if (this.ended) return;
     aio ??= loadAio();
     this.lanes ??= this.openLanes();
-    for (const { key, bytes } of messages) this.lanes[key % LANES]!.waiting.push(bytes);
+    for (const { key, bytes } of messages) {
+      const lane = this.lanes[key % LANES]!;
+      lane.waiting.push(bytes);
+      lane.total++;
+    }
     this.handOver();
+  }
+
+  /** Resolves when everything so far is written, or nothing will be any more. */
+  async written(): Promise<void> {
+    const goals = this.lanes?.map((lane) => ({ lane, total: lane.total })) ?? [];
+    for (const { lane, total } of goals) {
+      for (let waitMs = 0; !this.ended && finished(lane) < total; waitMs = MOST_OFTEN_MS) {
+        if (waitMs === 0) await new Promise((resolve) => setImmediate(resolve));
+        else await new Promise((resolve) => setTimeout(resolve, waitMs));
+      }
+    }
   }
 
   /**
@@ -102,7 +121,7 @@ export class ThreadedWrites {
     return Array.from({ length: LANES }, () => {
       const fd = fcntl(this.fd, F_DUPFD_CLOEXEC, 0);
       if (fd < 0) throw new SysError(errno(), 'duplicating a descriptor');
-      return { fd, waiting: [], given: [] };
+      return { fd, waiting: [], total: 0, given: [] };
     });
   }
 
@@ -115,8 +134,17 @@ export class ThreadedWrites {
   }
 }
 
+/** They are written in their order, so those that are not are the last. */
+function finished(lane: Lane): number {
+  return lane.total - lane.waiting.length - lane.given.filter(isUnwritten).length;
+}
+
 function isWriting(lane: Lane): boolean {
-  return lane.given.some((control) => aio!.error(control) === EINPROGRESS);
+  return lane.given.some(isUnwritten);
+}
+
+function isUnwritten(control: Buffer): boolean {
+  return aio!.error(control) === EINPROGRESS;
 }
 
 /** Hands over what there is room for. False: something is left. */

@@ -4,7 +4,9 @@ import type { Overlay } from '../overlay/overlay.ts';
 import { displayName } from '../sys/bytes.ts';
 import type { EscapeSearch } from './escapes/escape.ts';
 import { inheritedWriters } from './escapes/inherited.ts';
+import type { ClosedWindow } from './live-windows.ts';
 import type { WindowReport } from './report.ts';
+import type { WindowState } from './server.ts';
 import type { WindowSettings } from './settings.ts';
 import type { Window } from './window.ts';
 
@@ -19,17 +21,36 @@ export async function account(
   inherited: readonly number[],
   own: Pick<WindowReport, 'kind'> & Partial<WindowReport>,
 ): Promise<WindowReport> {
-  const { defects } = window;
   const state = window.finish();
   const closed = new Date();
+  const times = { start: started - window.opened.getTime(), open: closed.getTime() - started };
   const look = await searchEscapes(window, inherited);
+  return { ...reportOf(window, settings, state, look, { opened: window.opened, closed, times }), ...own };
+}
+
+/** The report of one window of a mount, which goes on without it: the look for escapes waits for the end of that. */
+export function accountOf(window: Window, settings: WindowSettings, one: ClosedWindow): WindowReport {
+  const { name, opened, closed, state } = one;
+  const times = { start: 0, open: closed.getTime() - opened.getTime() };
+  const unsearched = state.paths.length > 0 ? [{ why: 'its mount goes on', count: state.paths.length }] : [];
+  const look = { ...NOT_SEARCHED, unsearched };
+  return { ...reportOf(window, settings, state, look, { opened, closed, times }), kind: 'window', name };
+}
+
+function reportOf(
+  window: Window,
+  settings: WindowSettings,
+  state: WindowState,
+  look: EscapeSearch,
+  when: { opened: Date; closed: Date; times: WindowReport['times'] },
+): Omit<WindowReport, 'kind'> {
   return {
     version: 1,
     workspace: displayName(settings.workspace),
     roots: window.mountpoints.map(displayName),
-    opened: window.opened.toISOString(),
-    closed: closed.toISOString(),
-    times: { start: started - window.opened.getTime(), open: closed.getTime() - started },
+    opened: when.opened.toISOString(),
+    closed: when.closed.toISOString(),
+    times: when.times,
     upper: state.upper,
     protected: state.paths,
     totals: state.caught,
@@ -41,8 +62,7 @@ export async function account(
     tracked: window.tracked.paths.map(displayName),
     requests: state.requests,
     notifications: state.notifications,
-    defects,
-    ...own,
+    defects: window.defects,
   };
 }
 
@@ -51,10 +71,11 @@ export async function account(
  * has as well.
  */
 async function searchEscapes(window: Window, inherited: readonly number[]): Promise<EscapeSearch> {
-  const overlays = window.servers.map(({ overlay }) => overlay);
-  const toLookAt = (overlay: Overlay) =>
-    !overlay.ledger.isEmpty || inheritedWriters(overlay, inherited).length > 0;
-  if (!overlays.some(toLookAt)) return NOT_SEARCHED;
+  const { servers } = window;
+  const overlays = servers.map(({ overlay }) => overlay);
+  const caught = servers.some((server) => server.ledgers().some((ledger) => !ledger.isEmpty));
+  const inherits = (overlay: Overlay) => inheritedWriters(overlay, inherited).length > 0;
+  if (!caught && !overlays.some(inherits)) return NOT_SEARCHED;
   const { findEscapes } = await import('./escapes/find-escapes.ts');
   return findEscapes(overlays, window.opened.getTime(), inherited);
 }

@@ -18,6 +18,7 @@ import { listenAbstract } from '../sys/unix-socket.ts';
 import { boundNames, type ControlName, connectTo, socketName } from './control-name.ts';
 import { Failure } from './failure.ts';
 import { isLooking, type LookingHandlers, type LookingMethods } from './looking-methods.ts';
+import type { WindowReport } from './report.ts';
 import { isWindowStatus } from './status-shape.ts';
 import { pidOf } from './window-id.ts';
 
@@ -30,6 +31,8 @@ export interface WindowStatus {
   mountpoint: string;
   /** Every place where it is mounted. */
   roots: string[];
+  /** Of a mount: the windows that are open in it, the outermost first; `opened` in ISO 8601. */
+  windows: { name: string; opened: string }[];
   /** ISO 8601. */
   since: string;
   command?: string[];
@@ -44,15 +47,26 @@ export interface WindowStatus {
   namespace: 'own' | 'shared';
 }
 
+/** A window of a mount that was closed: lines for the person, and the report. */
+export interface CloseAnswer {
+  lines: string[];
+  report: WindowReport;
+}
+
 export type ControlMethods = {
   status: { params: Record<string, never>; result: WindowStatus };
   unmount: { params: { force: boolean }; result: { lines: string[] } };
+  open: { params: { name?: string }; result: { name: string } };
+  close: { params: { name?: string }; result: CloseAnswer };
 } & LookingMethods;
 export type ControlMethod = keyof ControlMethods;
 
 export interface ControlHandlers {
   status(): WindowStatus | Promise<WindowStatus>;
   unmount(params: { force: boolean }): Promise<{ lines: string[] }>;
+  /** Of a mount alone. */
+  open?(name: string | undefined): Promise<{ name: string }>;
+  close?(name: string | undefined): Promise<CloseAnswer>;
   looking?: LookingHandlers;
 }
 
@@ -154,7 +168,7 @@ async function answerTo(
   options: ControlOptions,
   asker: Omit<Asker, 'inside'>,
 ): Promise<Answer> {
-  let request: { method?: unknown; params?: { force?: unknown } | null };
+  let request: { method?: unknown; params?: { force?: unknown; name?: unknown } | null };
   try {
     request = Object(JSON.parse(line));
   } catch {
@@ -162,13 +176,12 @@ async function answerTo(
   }
   try {
     if (request.method === 'status') return { result: await options.handlers.status() };
-    if (request.method === 'unmount') {
-      if (options.peerIsInside(pid)) {
-        return { error: { code: 'refused', message: 'a process inside the window may not close it' } };
-      }
-      return { result: await options.handlers.unmount({ force: request.params?.force === true }) };
+    const { handlers } = options;
+    const weakens = request.method === 'unmount' || request.method === 'close';
+    if (weakens && options.peerIsInside(pid)) {
+      return { error: { code: 'refused', message: 'a process inside the window may not close it' } };
     }
-    const { looking } = options.handlers;
+    const { looking } = handlers;
     if (looking && isLooking(request.method)) {
       const inside = options.peerIsInside(pid);
       if (inside && request.method === 'keep') {
@@ -179,6 +192,13 @@ async function answerTo(
       const handler = looking[request.method] as (params: object, asker: Asker) => Promise<unknown>;
       return { result: await handler(Object(request.params), { ...asker, inside }) };
     }
+    if (request.method === 'unmount') {
+      return { result: await handlers.unmount({ force: request.params?.force === true }) };
+    }
+    const name = request.params?.name;
+    const given = typeof name === 'string' ? name : undefined;
+    if (request.method === 'open' && handlers.open) return { result: await handlers.open(given) };
+    if (request.method === 'close' && handlers.close) return { result: await handlers.close(given) };
     return { error: { code: 'unknown', message: `no such request: ${String(request.method)}` } };
   } catch (error) {
     return { error: { code: 'failed', message: error instanceof Error ? error.message : String(error) } };

@@ -11,9 +11,9 @@ function answer(what: DaemonAnswer): void {
 }
 
 async function run(): Promise<number> {
-  const { settings, mountpoint } = JSON.parse(readFileSync(0, 'utf8')) as DaemonStart;
+  const { settings, mountpoint, first } = JSON.parse(readFileSync(0, 'utf8')) as DaemonStart;
   try {
-    return await serveMount(settings, mountpoint, (id, notices) => {
+    return await serveMount(settings, mountpoint, first, (id, notices) => {
       answer({ ready: { id, pid: process.pid }, notices });
     });
   } catch (error) {

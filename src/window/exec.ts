@@ -189,6 +189,10 @@ function endWithServer(running: StartedCommand, window: Window): { happened(): b
 }
 
 /** The socket that `forget status` asks. A window does without it where its name is taken. */
+async function endsWithCommand(): Promise<never> {
+  throw new Error('a window of forget exec closes when its command ends');
+}
+
 async function listen(
   id: string,
   settings: WindowSettings,
@@ -204,11 +208,16 @@ async function listen(
         looking: lookingAt(window.looked),
         status: async () => {
           const about = { id, kind: 'exec', mountpoint: workspace, namespace: 'own' } as const;
-          return { ...statusOf(window, workspace), ...about, command: command.argv.map(displayName) };
+          return {
+            ...statusOf(window, workspace),
+            ...about,
+            windows: [],
+            command: command.argv.map(displayName),
+          };
         },
-        unmount: async () => {
-          throw new Error('a window of forget exec closes when its command ends');
-        },
+        unmount: endsWithCommand,
+        open: endsWithCommand,
+        close: endsWithCommand,
       },
     });
   } catch (error) {

@@ -10,7 +10,7 @@ import { Failure } from './failure.ts';
 import { explainNamespaceFailure, namespaceKind } from './namespace.ts';
 import { planRoots } from './roots.ts';
 import { say } from './say.ts';
-import { serveMount } from './serve-mount.ts';
+import { type FirstWindow, serveMount } from './serve-mount.ts';
 import type { WindowSettings } from './settings.ts';
 import { clearMount, findForgetMounts } from './stale.ts';
 import { refuseUsed } from './users.ts';
@@ -22,12 +22,14 @@ export interface MountOptions {
   foreground: boolean;
   force: boolean;
   json: boolean;
+  first: FirstWindow;
 }
 
 /** What the daemon is handed on its standard input, as one JSON text. */
 export interface DaemonStart {
   settings: WindowSettings;
   mountpoint: string;
+  first: FirstWindow;
 }
 
 /** What it says on its standard output, as one line of JSON. */
@@ -48,12 +50,16 @@ export async function mountWindow(settings: WindowSettings, options: MountOption
     if (mountpoint === directory) say(refuseUsed(directory, { force: options.force }));
   }
   if (options.foreground) {
-    return serveMount(settings, options.mountpoint, (id, notices) => {
+    return serveMount(settings, options.mountpoint, options.first, (id, notices) => {
       say(notices);
       announce(id, process.pid, options);
     });
   }
-  const { id, pid } = await startDaemon({ settings, mountpoint: options.mountpoint });
+  const { id, pid } = await startDaemon({
+    settings,
+    mountpoint: options.mountpoint,
+    first: options.first,
+  });
   announce(id, pid, options);
   return 0;
 }
@@ -61,7 +67,12 @@ export async function mountWindow(settings: WindowSettings, options: MountOption
 function announce(id: string, pid: number, options: MountOptions): void {
   const mountpoint = displayName(options.mountpoint);
   if (options.json) process.stdout.write(`${JSON.stringify({ id, pid, mountpoint })}\n`);
-  else say([`forget: window ${id} is open at ${mountpoint}; "forget unmount ${mountpoint}" closes it`]);
+  else if (options.first.open)
+    say([`forget: window ${id} is open at ${mountpoint}; "forget unmount ${mountpoint}" closes it`]);
+  else
+    say([
+      `forget: ${mountpoint} is mounted (${id}), and no window is open; "forget open ${mountpoint}" opens one`,
+    ]);
 }
 
 /** Its self-test may take 30 s. */

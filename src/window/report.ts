@@ -11,7 +11,9 @@ import { formatSize } from './size.ts';
 export interface WindowReport extends EscapeSearch {
   /** Of this format. */
   version: 1;
-  kind: 'exec' | 'mount';
+  kind: 'exec' | 'mount' | 'window';
+  /** Of a window of a mount: its name. */
+  name?: string;
   /** Names are made readable: bytes that are not UTF-8 and control characters are escaped. */
   workspace: string;
   /** Where the window was mounted: the workspace, or what holds it, and the other directories that it covered. */

@@ -1,9 +1,9 @@
 /** Serving a mount until it is unmounted: by `forget unmount`, a signal, or by hand. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { displayName } from '../sys/bytes.ts';
-import { account, writeReport } from './account.ts';
+import { account, accountOf, writeReport } from './account.ts';
 import { findLauncher } from './command.ts';
-import { serveControl } from './control.ts';
+import { type CloseAnswer, serveControl, type WindowStatus } from './control.ts';
 import { Failure } from './failure.ts';
 import type { Outcome } from './gate.ts';
 import { type GuardedMount, startGuardian } from './guardian.ts';
@@ -23,6 +23,13 @@ import { refuseOwnPrograms } from './workspace.ts';
 const ANSWERS_WITHIN_MS = 5000;
 const CLOSING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+/** The window that a mount begins with, if `open`. */
+export interface FirstWindow {
+  open: boolean;
+  /** Default "1". */
+  name: string | undefined;
+}
+
 /**
  * Mounts, calls `ready` with the window's id and lines for the person, and resolves with the exit code when the mount
  * is gone. Throws with nothing mounted. Either way nothing of it is left in this process.
@@ -30,6 +37,7 @@ const CLOSING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export async function serveMount(
   settings: WindowSettings,
   mountpoint: string,
+  first: FirstWindow,
   ready: (id: string, notices: string[]) => void,
 ): Promise<number> {
   process.chdir('/');
@@ -61,6 +69,7 @@ export async function serveMount(
     const outcomes: (Outcome | undefined)[] = [];
     for (const path of window.canaryPaths) outcomes.push(await testInChild(path, window.canary.token));
     window.tested(outcomes);
+    const windows = await windowsOf(window, settings, first);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};
     const closed = new Promise<string[]>((resolve) => {
@@ -99,6 +108,7 @@ export async function serveMount(
             kind: 'mount',
             namespace: 'shared',
             mountpoint: displayName(mountpoint),
+            windows: windows.list(),
           } as const;
           return { ...statusOf(window, displayName(settings.workspace)), ...about };
         },
@@ -107,6 +117,8 @@ export async function serveMount(
           asked.add(answer);
           return answer;
         },
+        open: (name) => windows.open(name),
+        close: (name) => windows.close(name),
       },
     });
     for (const signal of CLOSING) process.on(signal, onSignal);
@@ -133,6 +145,38 @@ export async function serveMount(
   }
 }
 
+interface Windows {
+  list(): WindowStatus['windows'];
+  open(name: string | undefined): Promise<{ name: string }>;
+  close(name: string | undefined): Promise<CloseAnswer>;
+}
+
+/** The windows of the mount, which was tested with one open. */
+async function windowsOf(window: Window, settings: WindowSettings, first: FirstWindow): Promise<Windows> {
+  const name = first.name ?? (first.open ? '1' : 'test');
+  if (settings.driver === 'fuse-native') return fixedWindow({ name, opened: window.opened.toISOString() });
+  const { LiveWindows } = await import('./live-windows.ts');
+  const live = new LiveWindows(window.servers, { name, opened: window.opened });
+  if (!first.open) await live.close(undefined);
+  return {
+    list: () => live.list().map((one) => ({ name: one.name, opened: one.opened.toISOString() })),
+    open: async (wanted) => ({ name: (await live.open(wanted)).name }),
+    close: async (wanted) => {
+      const report = accountOf(window, settings, await live.close(wanted));
+      return { lines: settings.quiet ? report.defects : reportLines(report, settings.verbose), report };
+    },
+  };
+}
+
+/** libfuse keeps pages and names that it cannot be told to drop. */
+function fixedWindow(one: WindowStatus['windows'][number]): Windows {
+  const refuse = async () => {
+    throw new Failure(
+      'with --driver fuse-native a mount has one window from its beginning to its end: "forget unmount" closes it',
+    );
+  };
+  return { list: () => [one], open: refuse, close: refuse };
+}
 const inUse = (place: string) =>
   new Failure(`${displayName(place)} is in use: end the programs that work in it, or say --force`);
 

@@ -7,13 +7,14 @@ import type { Driver, DriverEvents, Handler } from '../fuse/handler.ts';
 import { WRITE_IDLE_MS } from '../overlay/descriptors.ts';
 import { handlerOf } from '../overlay/filesystem.ts';
 import { releaseAllHeld } from '../overlay/held.ts';
-import type { Caught, KeptRecord, PathRecord, WindowError } from '../overlay/ledger.ts';
+import type { Caught, KeptRecord, Ledger, PathRecord, WindowError } from '../overlay/ledger.ts';
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { type Notifier, Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
 import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
 import { close, write } from '../sys/libc.ts';
 import { ThreadedWrites } from '../sys/threaded-writes.ts';
+import { addCounts } from './counts.ts';
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -40,6 +41,8 @@ export type ServeOn = number | ((handler: Handler, events: DriverEvents) => Driv
 /** Where the kernel keeps nothing, and can be told nothing. */
 const silent: Notifier = { inode() {}, attributes() {}, attributesNow() {}, entry() {}, flush() {} };
 
+const NOTHING_CAUGHT: Caught = { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 };
+
 const RELEASE_WITHIN_MS = 1000;
 
 export class Server {
@@ -48,6 +51,8 @@ export class Server {
   /** What went wrong in forget itself. */
   readonly defects: string[] = [];
   readonly overlay: Overlay;
+  /** Of the windows that are open, or of one of them by its number. */
+  ledgers: (window?: number) => Ledger[] = () => [this.overlay.ledger];
   private readonly engine: Driver;
   /** What forget's own engine serves; -1 under another driver. */
   private readonly device: number;
@@ -124,14 +129,30 @@ export class Server {
     return this.overlay.madeDirectory(path);
   }
 
+  /** Resolves when the kernel has dealt with all that it was told so far, or is not served any more. */
+  async kernelTold(): Promise<void> {
+    await this.notifications?.written();
+  }
+
+  /** What the windows that are open have caught so far. */
   state(): WindowState {
-    const { ledger, upper, table, descriptors } = this.overlay;
+    return this.stateOf(this.ledgers());
+  }
+
+  /** The same of one window: to be taken while it is open, and called when it has closed. */
+  account(window: number): () => WindowState {
+    const ledgers = this.ledgers(window);
+    return () => this.stateOf(ledgers);
+  }
+
+  private stateOf(ledgers: readonly Ledger[]): WindowState {
+    const { upper, table, descriptors } = this.overlay;
     return {
-      caught: ledger.caught(),
-      paths: ledger.paths(),
-      moved: ledger.moved,
-      kept: [...ledger.kept.values()],
-      errors: ledger.errorList(),
+      caught: ledgers.map((ledger) => ledger.caught()).reduce(addCounts, NOTHING_CAUGHT),
+      paths: ledgers.flatMap((ledger) => ledger.paths()),
+      moved: ledgers.flatMap((ledger) => ledger.moved),
+      kept: ledgers.flatMap((ledger) => [...ledger.kept.values()]),
+      errors: ledgers.flatMap((ledger) => ledger.errorList()),
       upper: { ...upper.usage(), noswap: upper.noswap },
       requests: this.engine.requestCounts(),
       notifications: this.notifier?.sent ?? 0,

@@ -1,4 +1,5 @@
 /** The state of a window from that of its roots. */
+import { addCounts } from './counts.ts';
 import type { WindowState } from './server.ts';
 
 /** They share one upper. */
@@ -20,10 +21,4 @@ function joinTwo(a: WindowState, b: WindowState): WindowState {
     nodes: a.nodes + b.nodes,
     descriptors: a.descriptors + b.descriptors,
   };
-}
-
-function addCounts<T extends Record<keyof T, number>>(a: T, b: T): T {
-  const sum = { ...a } as Record<string, number>;
-  for (const [name, count] of Object.entries<number>(b)) sum[name] = (sum[name] ?? 0) + count;
-  return sum as T;
 }

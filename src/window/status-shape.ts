@@ -8,6 +8,7 @@ const example: Required<WindowStatus> = {
   workspace: '',
   mountpoint: '',
   roots: [''],
+  windows: [{ name: '', opened: '' }],
   since: '',
   command: [''],
   caught: { written: 0, created: 0, deleted: 0, renamed: 0, bytes: 0 },

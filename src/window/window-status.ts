@@ -7,7 +7,7 @@ import type { Window } from './window.ts';
 export function statusOf(
   window: Window,
   workspace: string,
-): Omit<WindowStatus, 'id' | 'kind' | 'mountpoint' | 'namespace'> {
+): Omit<WindowStatus, 'id' | 'kind' | 'mountpoint' | 'namespace' | 'windows'> {
   const state = window.state();
   return {
     pid: process.pid,

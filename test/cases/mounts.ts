@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Workspace } from '../harness/forget.ts';
+import type { Workspace, WorkspaceShape } from '../harness/forget.ts';
 import { forgetFor } from '../harness/users.ts';
 import { forgetMounts, newMark, processesWith, programOf, runWatched } from '../harness/watchdog.ts';
 import { withWorkspace } from './window.ts';
@@ -18,6 +18,7 @@ export interface Forget {
 export function withMounts(
   title: string,
   body: (workspace: Workspace, forget: Forget) => Promise<void>,
+  shape: WorkspaceShape = {},
 ): void {
   withWorkspace(
     title,
@@ -45,7 +46,7 @@ export function withMounts(
         for (const pid of forget.processes()) process.kill(pid, 'SIGKILL');
       }
     },
-    { users: ['root'] },
+    { users: ['root'], shape },
   );
 }
 

@@ -80,7 +80,7 @@ async function main(workspace: string, mountpoint: string, count: number): Promi
   const traces: Trace[] = [];
   for (let round = 0; round < count; round++) {
     let done: Promise<unknown> = Promise.resolve();
-    const code = await serveMount(settings, mountpoint, (id) => {
+    const code = await serveMount(settings, mountpoint, { open: true, name: undefined }, (id) => {
       done = run('sh', ['-c', WORK, 'sh', mountpoint]).then(() => ends[round % ends.length]!(id));
     });
     await done;

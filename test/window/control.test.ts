@@ -40,6 +40,7 @@ function statusOf(id: string): WindowStatus {
     memory: { rss: 9, nodes: 10, descriptors: 11 },
     user: 'root',
     namespace: 'own',
+    windows: [],
   };
 }
 
