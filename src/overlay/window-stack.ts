@@ -37,8 +37,9 @@ interface Opened {
   ledger: Ledger;
 }
 
+/** Each window has its own account; the log is the view's. */
 function newLedger({ ledger }: Overlay): Ledger {
-  const made = new Ledger(ledger.shown);
+  const made = new Ledger(ledger.shown, ledger.log);
   made.ignored = ledger.ignored;
   return made;
 }

@@ -55,6 +55,7 @@ export class WrittenFiles {
 
   /** Before the first write to an unprotected file. */
   note(o: Overlay, node: Node, pid: number): void {
+    if (o.window === 0) return;
     node.recorded = true;
     const { link } = node;
     const path = link ? o.path(link.parent, link.name) : undefined;

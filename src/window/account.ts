@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Overlay } from '../overlay/overlay.ts';
 import { displayName } from '../sys/bytes.ts';
-import type { EscapeSearch } from './escapes/escape.ts';
+import { type EscapeSearch, NOT_SEARCHED } from './escapes/escape.ts';
 import { inheritedWriters } from './escapes/inherited.ts';
 import type { ClosedWindow } from './live-windows.ts';
 import type { WindowReport } from './report.ts';
@@ -28,12 +28,10 @@ export async function account(
   return { ...reportOf(window, settings, state, look, { opened: window.opened, closed, times }), ...own };
 }
 
-/** The report of one window of a mount, which goes on without it: the look for escapes waits for the end of that. */
+/** The report of one window of a mount, which goes on without it. */
 export function accountOf(window: Window, settings: WindowSettings, one: ClosedWindow): WindowReport {
-  const { name, opened, closed, state } = one;
+  const { name, opened, closed, state, look } = one;
   const times = { start: 0, open: closed.getTime() - opened.getTime() };
-  const unsearched = state.paths.length > 0 ? [{ why: 'its mount goes on', count: state.paths.length }] : [];
-  const look = { ...NOT_SEARCHED, unsearched };
   return { ...reportOf(window, settings, state, look, { opened, closed, times }), kind: 'window', name };
 }
 
@@ -79,13 +77,6 @@ async function searchEscapes(window: Window, inherited: readonly number[]): Prom
   const { findEscapes } = await import('./escapes/find-escapes.ts');
   return findEscapes(overlays, window.opened.getTime(), inherited);
 }
-
-/** Nothing was caught: nothing can have escaped. */
-const NOT_SEARCHED: EscapeSearch = {
-  escapes: [],
-  searched: { files: 0, bytes: 0, milliseconds: 0 },
-  unsearched: [],
-};
 
 /** Returns a line for the person when it could not be written. After the window: it may stand in the workspace. */
 export function writeReport(path: string, report: WindowReport): string | undefined {

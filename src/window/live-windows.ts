@@ -16,6 +16,7 @@
  * kernel may have to wait for a request that this process owes; so both are asynchronous, and one waits for the other.
  */
 import { WindowStack } from '../overlay/window-stack.ts';
+import { type EscapeSearch, NOT_SEARCHED } from './escapes/escape.ts';
 import { Failure } from './failure.ts';
 import type { Server, WindowState } from './server.ts';
 import { joinStates } from './state.ts';
@@ -28,6 +29,7 @@ export interface OpenWindow {
 export interface ClosedWindow extends OpenWindow {
   closed: Date;
   state: WindowState;
+  look: EscapeSearch;
 }
 
 interface Entry extends OpenWindow {
@@ -86,6 +88,7 @@ export class LiveWindows {
     return this.inTurn(async () => {
       const entry = name === undefined ? this.entries.at(-1) : this.entries.find((one) => one.name === name);
       if (!entry) throw new Failure(this.whyNone(name));
+      const look = await this.lookFor(entry);
       await this.writeBack();
       // What it held is counted before it goes; what is moved at the close, after.
       const { upper, requests, notifications } = this.total();
@@ -99,6 +102,7 @@ export class LiveWindows {
       return {
         ...entry,
         closed: new Date(),
+        look,
         state: {
           ...state,
           upper,
@@ -113,6 +117,18 @@ export class LiveWindows {
     const turn = this.queue.then(work);
     this.queue = turn.catch(() => {});
     return turn;
+  }
+
+  /** For what the window could not catch, while it still holds what it caught. Whoever works in it goes on meanwhile. */
+  private async lookFor({ number, opened }: Entry): Promise<EscapeSearch> {
+    const caught = this.servers.some((server) => server.ledgers(number).some((ledger) => !ledger.isEmpty));
+    if (!caught) return NOT_SEARCHED;
+    const { findEscapes } = await import('./escapes/find-escapes.ts');
+    return findEscapes(
+      this.servers.map(({ overlay }) => overlay),
+      opened.getTime(),
+      [],
+    );
   }
 
   private async writeBack(): Promise<void> {

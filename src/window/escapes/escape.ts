@@ -37,6 +37,13 @@ export interface EscapeSearch {
   unsearched: { why: string; count: number }[];
 }
 
+/** Nothing was caught: nothing can have escaped. */
+export const NOT_SEARCHED: EscapeSearch = {
+  escapes: [],
+  searched: { files: 0, bytes: 0, milliseconds: 0 },
+  unsearched: [],
+};
+
 export function isLeak({ kind }: Escape): boolean {
   return kind !== 'mount';
 }

@@ -43,7 +43,9 @@ export async function findEscapes(
 ): Promise<EscapeSearch> {
   const began = monotonicMs();
   const search = new Search(roots, bounds, began);
-  const parts = roots.filter(({ ledger }) => !ledger.isEmpty).map(protectedOf);
+  const parts = roots
+    .map(protectedOf)
+    .filter(({ changes, overlay }) => changes.length > 0 || !overlay.ledger.isEmpty);
   const { escapes, barred } = waysPast(roots, parts, opened, inherited);
   if (barred > 0) search.leaveOut('processes outside that may not be looked into', barred);
   await search.lookThrough(parts);

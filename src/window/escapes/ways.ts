@@ -1,7 +1,8 @@
 /** Ways past the window that can be seen at its close: descriptors, symlinks, other mounts, and changes that came by one. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
-import { upperTarget } from '../../overlay/changes.ts';
+import { isUnchanged } from '../../overlay/bases.ts';
+import { type Change, upperTarget } from '../../overlay/changes.ts';
 import type { Overlay } from '../../overlay/overlay.ts';
 import { displayName } from '../../sys/bytes.ts';
 import { S_IFLNK } from '../../sys/constants.ts';
@@ -104,11 +105,15 @@ function linkAt(path: string): string {
   return readlinkSync(path, { encoding: 'buffer' }).toString('latin1');
 }
 
-/** What changed the real file was not this window, which has a version of its own. */
+/** What changed the real file was not this window, which has a version of its own; unless it was kept. */
 function changedMeanwhile({ overlay, changes }: Protected, opened: number): Escape[] {
-  const isChanged = (change: number) => change / 1e6 > opened;
+  const isChanged = ({ lower, node }: Change): boolean => {
+    if (!lower) return false;
+    const base = node?.link?.parent.bases?.get(node.link.name);
+    return base ? !isUnchanged(lower, base) : lower.change / 1e6 > opened;
+  };
   return changes
-    .filter(({ path, lower }) => lower && isChanged(lower.change) && overlay.protects(path))
+    .filter((change) => isChanged(change) && overlay.protects(change.path))
     .map(({ path }) => ({ kind: 'changed', path: overlay.ledger.shown(path) }));
 }
 
