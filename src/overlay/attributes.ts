@@ -16,7 +16,7 @@ import {
   UTIME_NOW,
   UTIME_OMIT,
 } from '../sys/constants.ts';
-import { EINVAL, ENOENT, ESTALE } from '../sys/errno.ts';
+import { EINVAL, ENOENT, EPERM, ESTALE } from '../sys/errno.ts';
 import { errno, fchmodat, fchownat, fstatfs, ftruncate, readlinkat, utimensat } from '../sys/libc.ts';
 import type { Stat } from '../sys/stat.ts';
 import { copyUp, prepareChange } from './copy-up.ts';
@@ -89,6 +89,7 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
     error = truncate(o, node, args);
   }
   // Nothing at all is what the kernel makes of a chown to -1 and -1, which moves the ctime and takes setuid away.
+  if (args.valid === 0) error = mayClearSetuid(o, node, caller);
   if (!error && (args.valid === 0 || args.valid & (Fattr.UID | Fattr.GID))) error = chown(o, node, args);
   if (!error && args.valid & Fattr.MODE) {
     // Whoever has the file open goes on writing it, which the new mode may bar this server from.
@@ -110,6 +111,13 @@ function truncate(o: Overlay, node: Node, args: SetAttr): number {
   if (fd < 0) return -fd;
   if (ftruncate(fd, args.size) < 0) return errno();
   return args.valid & Fattr.KILL_SUIDGID ? clearSetuid(o, node) : 0;
+}
+
+/** The kernel leaves it to the server who may, and where nothing is to be cleared everybody may. */
+function mayClearSetuid(o: Overlay, node: Node, caller: Caller): number {
+  if (caller.uid === 0 || node.isDirectory) return 0;
+  const error = o.statNode(node, o.stat);
+  return error || (node.setid && o.stat.uid !== caller.uid ? EPERM : 0);
 }
 
 function chown(o: Overlay, node: Node, args: SetAttr): number {
@@ -149,7 +157,7 @@ function utimens(o: Overlay, node: Node, args: SetAttr): number {
   putTime(16, args.valid & Fattr.MTIME, args.valid & Fattr.MTIME_NOW, args.mtime, args.mtimeNsec);
   const error = placeOf(o, node);
   if (error) return error;
-  if (node.isDirectory) node.overlayChange = 0;
+  if (node.isDirectory && args.valid & Fattr.MTIME) node.overlayChange = 0;
   if (place.flags === AT_EMPTY_PATH) {
     // utimensat takes the empty path since 5.8; the magic link works everywhere, but not for symlinks.
     if (utimensat(place.dir, EMPTY, times, AT_EMPTY_PATH) === 0) return 0;

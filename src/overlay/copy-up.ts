@@ -5,7 +5,7 @@
  */
 import type { Deferred } from '../fuse/handler.ts';
 import { encodeDevice } from '../fuse/reply.ts';
-import { cstring, scratchCstring } from '../sys/bytes.ts';
+import { scratchCstring } from '../sys/bytes.ts';
 import {
   AT_EMPTY_PATH,
   AT_SYMLINK_NOFOLLOW,
@@ -19,7 +19,7 @@ import {
   SEEK_HOLE,
   SEEK_SET,
 } from '../sys/constants.ts';
-import { EINVAL, ENOENT, ENOSPC, ENXIO, EPERM, EROFS, errnoName, SysError } from '../sys/errno.ts';
+import { EINVAL, ENOENT, ENOSPC, ENXIO, EPERM, EROFS, errnoName } from '../sys/errno.ts';
 import {
   close,
   errno,
@@ -30,7 +30,6 @@ import {
   linkat,
   lseek,
   lsetxattr,
-  mkdirat,
   openat,
   pread,
   pwrite,
@@ -350,30 +349,4 @@ function linkBeside(o: Overlay, dir: number, name: string, other: Link): number 
   const otherDir = o.dirFd(other.parent);
   if (otherDir < 0) return -otherDir;
   return linkat(dir, scratchCstring(name, 0), otherDir, scratchCstring(other.name, 1), 0) < 0 ? errno() : 0;
-}
-
-/**
- * The lower directory of a directory that so far exists in the upper alone, for an unprotected file below a
- * protected directory (an exemption). Throws SysError.
- */
-export function ensureLowerDirectory(o: Overlay, node: Node): void {
-  if (node.hasLower) return;
-  const link = node.link;
-  if (!link) throw new SysError(ENOENT, 'creating in a removed directory');
-  ensureLowerDirectory(o, link.parent);
-  const st = new Stat();
-  const failed = o.statNode(node, st);
-  if (failed) throw new SysError(failed, o.pathOf(node));
-  const parent = o.dirFd(link.parent);
-  if (parent < 0) throw new SysError(-parent, o.pathOf(node));
-  o.identity.actAsServer();
-  const name = cstring(link.name);
-  if (mkdirat(parent, name, st.mode & 0o7777) < 0) throw new SysError(errno(), o.pathOf(node));
-  fchownat(parent, name, st.uid, st.gid, AT_SYMLINK_NOFOLLOW);
-  const error = st.at(parent, name);
-  if (error) throw new SysError(error, o.pathOf(node));
-  o.table.identify(node, st);
-  node.gainLower();
-  node.origin = pathsOf(o, node);
-  o.settle(link.parent);
 }

@@ -22,8 +22,8 @@ import { EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, ESTALE, errnoName, SysError } fr
 import { errno, fchmodat, getxattr, mkdirat, mknodat, openat, renameat2, symlinkat } from '../sys/libc.ts';
 import { magicPath, touchDirectory } from './attributes.ts';
 import { dropBase, noteBase } from './bases.ts';
-import { ensureLowerDirectory } from './copy-up.ts';
 import { NAME_MAX, replyEntry } from './lookup.ts';
+import { ensureLowerDirectory } from './lower-directory.ts';
 import { type Node, PATH_FD, Whiteout, WRITE_FD } from './node.ts';
 import type { Overlay, Place } from './overlay.ts';
 import { protectedInLowerBelow } from './protected-below.ts';

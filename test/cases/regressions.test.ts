@@ -6,6 +6,7 @@ import { chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFi
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { forgetExec } from '../harness/forget.ts';
+import { isProtectedByDefault } from '../harness/protected.ts';
 import { forgetFor } from '../harness/users.ts';
 import { type RunResult, runWatched } from '../harness/watchdog.ts';
 import { assertLower, inWindow, python, sameAsPlain, withWorkspace } from './window.ts';
@@ -373,5 +374,17 @@ inWindow(
     script: 'rm -r src/was; echo new >src/was; cat src/was',
     prints: 'new\n',
     lower: { 'src/was/log.jsonl': 'old\n' },
+  },
+);
+
+inWindow(
+  'an exempt file in a protected directory that was removed and made anew is real, and the rest stays hidden',
+  {
+    exec: { options: ['--quiet', '--exempt', '/memory/real.txt', '--exempt', '/memory/sub/real.txt'] },
+    script: `rm -r memory; mkdir -p memory/sub; echo a >memory/real.txt; echo b >memory/sub/real.txt; echo c >memory/caught
+ls memory memory/sub; cat memory/real.txt memory/sub/real.txt`,
+    prints: 'memory:\ncaught\nreal.txt\nsub\n\nmemory/sub:\nreal.txt\na\nb\n',
+    isProtected: (path) => isProtectedByDefault(path) && !/^memory(\/sub)?(\/real.txt)?$/.test(path),
+    lower: { 'memory/real.txt': 'a\n', 'memory/sub/real.txt': 'b\n', 'memory/caught': null },
   },
 );
