@@ -16,7 +16,7 @@ import {
   UTIME_NOW,
   UTIME_OMIT,
 } from '../sys/constants.ts';
-import { EINVAL, ENOENT, EPERM, ESTALE } from '../sys/errno.ts';
+import { EINVAL, ENOENT, ESTALE } from '../sys/errno.ts';
 import { errno, fchmodat, fchownat, fstatfs, ftruncate, readlinkat, utimensat } from '../sys/libc.ts';
 import type { Stat } from '../sys/stat.ts';
 import { copyUp, prepareChange } from './copy-up.ts';
@@ -88,8 +88,8 @@ export function setattr(o: Overlay, id: number, args: SetAttr, caller: Caller, r
     else o.written.cutting(o, node, caller.pid);
     error = truncate(o, node, args);
   }
-  // Nothing at all is what the kernel makes of a chown to -1 and -1, which moves the ctime and takes setuid away.
-  if (args.valid === 0) error = mayClearSetuid(o, node, caller);
+  // Nothing at all is what the kernel makes of a chown to -1 and -1, which moves the ctime and takes setuid away, and of a
+  // write by who may not keep them. It does not say which, so that whoever may write may do the first as well.
   if (!error && (args.valid === 0 || args.valid & (Fattr.UID | Fattr.GID))) error = chown(o, node, args);
   if (!error && args.valid & Fattr.MODE) {
     // Whoever has the file open goes on writing it, which the new mode may bar this server from.
@@ -111,13 +111,6 @@ function truncate(o: Overlay, node: Node, args: SetAttr): number {
   if (fd < 0) return -fd;
   if (ftruncate(fd, args.size) < 0) return errno();
   return args.valid & Fattr.KILL_SUIDGID ? clearSetuid(o, node) : 0;
-}
-
-/** The kernel leaves it to the server who may, and where nothing is to be cleared everybody may. */
-function mayClearSetuid(o: Overlay, node: Node, caller: Caller): number {
-  if (caller.uid === 0 || node.isDirectory) return 0;
-  const error = o.statNode(node, o.stat);
-  return error || (node.setid && o.stat.uid !== caller.uid ? EPERM : 0);
 }
 
 function chown(o: Overlay, node: Node, args: SetAttr): number {

@@ -147,8 +147,11 @@ class Generator:
         return {"place": self.place(worker), "mode": self.pick(MODES)}
 
     def owner(self):
-        return {"uid": self.pick([-1, 0, 1001]), "gid": self.pick([-1, 0, 1001])} if self.user == "root" else {
-            "uid": self.pick([-1, "own"]), "gid": self.pick([-1, "own"])}
+        if self.user != "root":
+            return {"uid": self.pick([-1, "own"]), "gid": self.pick([-1, "own"])}
+        uid, gid = self.pick([-1, 0, 1001]), self.pick([-1, 0, 1001])
+        # Of a file with setuid the kernel of a plain filesystem asks who that is; fs/fuse does not.
+        return {"uid": uid, "gid": 1001 if uid == gid == -1 else gid}
 
     def with_chown(self, worker):
         return {"place": self.place(worker), **self.owner()}
