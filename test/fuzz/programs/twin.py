@@ -73,6 +73,7 @@ class Lower:
         self.caught = {e["ino"] for path, e in tree.items() if names.is_protected(path) and not e["mode"].startswith("0o4")}
         self.born, self.written = set(), {}
         self.secrets, self.originals = set(), set()
+        self.copied = set()
 
     def catch(self, ino, leaves):
         """leaves: it was renamed by its only name. What was born in the window then leaves the lower, bytes and all."""
@@ -104,6 +105,9 @@ class Lower:
             self.written.setdefault(answer["touched"], set()).add(token(op["n"]))
             if answer["touched"] in self.caught:
                 self.secrets.add(token(op["n"]))
+            elif op["do"] == "copy":
+                # What a program itself copies into an unprotected file is there.
+                self.copied |= self.secrets.union(*self.written.values())
 
     def renamed(self, op, before, after, found, place, to):
         source, target = found.get("place"), found.get("to")
@@ -295,7 +299,7 @@ class Twin:
         return {
             "caught": [path for path, e in tree.items() if e["ino"] in self.lower.caught],
             "originals": sorted(self.lower.originals),
-            "secrets": sorted(t.decode() for t in self.lower.secrets),
+            "secrets": sorted(t.decode() for t in self.lower.secrets - self.lower.copied),
         }
 
 
