@@ -242,9 +242,8 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
   return error;
 }
 
-/** Copies up what is exchanged; a directory of the lower with all below it, which must not change its class by it. */
-function moveUp(o: Overlay, node: Node, staysProtected: boolean): number {
-  if (node.isDirectory && !staysProtected) return EXDEV;
+/** Copies up what is exchanged; a directory of the lower with all below it. */
+function moveUp(o: Overlay, node: Node): number {
   return node.isDirectory && (node.hasLower || o.nested) ? copyUpTree(o, node) : copyUp(o, node);
 }
 
@@ -283,8 +282,11 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
     o.settle(b);
     for (const side of [source, target]) nameIsReal(o, side.parent, side.name);
   } else {
+    // Before anything is copied up: a directory must not change its class by it.
+    const staysProtected = source.protected && target.protected;
+    if (!staysProtected && (a.isDirectory || b.isDirectory)) return EXDEV;
     for (const node of [a, b]) {
-      const outcome = moveUp(o, node, source.protected && target.protected);
+      const outcome = moveUp(o, node);
       if (outcome) return outcome;
     }
     const fromPath = o.path(source.parent, source.name) ?? source.name;

@@ -2,7 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { forgetExec } from '../harness/forget.ts';
@@ -388,3 +397,16 @@ ls memory memory/sub; cat memory/real.txt memory/sub/real.txt`,
     lower: { 'memory/real.txt': 'a\n', 'memory/sub/real.txt': 'b\n', 'memory/caught': null },
   },
 );
+
+inWindow('an exchange that is refused leaves its file in the workspace: what is written to it then is real', {
+  script: `${python(`
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+r = libc.renameat2(-100, b"src/main.py", -100, b"memory", 2)
+print(r, os.strerror(ctypes.get_errno()))
+open("src/main.py", "a").write("# real\\n")
+`)}`,
+  prints: '-1 Invalid cross-device link\n',
+  afterwards: (workspace) =>
+    assert.match(readFileSync(join(workspace.path, 'src/main.py'), 'utf8'), /# real\n$/),
+});
