@@ -24,7 +24,7 @@ export function addPresets(program: Command, context: Context): void {
     .command('presets')
     .summary('show what is covered for each agent')
     .description('Show what windows cover for the agents that forget knows, here and now.')
-    .argument('[name]', 'one preset, with its parts as NAME+PART (default: a list of all)')
+    .argument('[agent]', 'one preset, with its parts as NAME+PART (default: a list of all)')
     .option('--json', 'print JSON')
     .addHelpText('after', after)
     .action(async (name: string | undefined, options: { json?: true }) => {

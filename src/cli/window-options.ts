@@ -51,7 +51,7 @@ export function addWindowOptions(command: Command): () => SettingsOptions {
       (dir, before: string[] = []) => [...before, dir],
     )
     .option(
-      '--agent <name>',
+      '--agent <agent>',
       'cover what this agent keeps outside the workspace: a preset, NAME+PART, or none (repeatable)',
       (name, before: string[] = []) => [...before, displayName(name)],
     )

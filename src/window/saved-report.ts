@@ -1,11 +1,16 @@
 /** A report that `--report` wrote, read again. */
 import { readFileSync } from 'node:fs';
 import { displayName } from '../sys/bytes.ts';
+import { type EscapeSearch, NOT_SEARCHED } from './escapes/escape.ts';
 import { Failure } from './failure.ts';
 import type { WindowReport } from './report.ts';
 
 /** Fields that a report of an earlier forget lacks. */
-const ADDED: Pick<WindowReport, 'roots'> = { roots: [] };
+const ADDED: Pick<WindowReport, 'roots' | 'kept' | keyof EscapeSearch> = {
+  roots: [],
+  kept: [],
+  ...NOT_SEARCHED,
+};
 
 /** `path` is a byte string. Throws a Failure for what is not a report that this version knows. */
 export function readReport(path: string): WindowReport {

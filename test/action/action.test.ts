@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -141,20 +141,16 @@ withWorkspace('where forget itself fails, the log and the summary say so', async
 });
 
 withWorkspace(
-  'what fail-on and agent are given goes to forget, and its exit code 3 becomes the step’s, with an error',
+  'an agent that wrote to its memory fails the step with exit code 3 where fail-on says so, and its agents are covered',
   async (workspace) => {
-    const action = installedAction(workspace.user);
-    // In the place of bin/forget: says what `exec` was given, and ends as forget does where something was found.
-    renameSync(join(action, 'bin/forget'), join(action, 'bin/real'));
-    const stand = '[ "$1" = exec ] || exec "$(dirname "$0")/real" "$@"\nprintf "arg %s\\n" "$@"; exit 3';
-    writeFileSync(join(action, 'bin/forget'), `#!/bin/sh\n${stand}\n`, { mode: 0o755 });
-    const given = { run: 'true', agent: 'codex mem0', 'fail-on': 'leak protected-write' };
-    const result = await runAction(workspace, given, { action });
+    const given = { run: 'echo x >memory/new', agent: 'codex mem0', 'fail-on': 'leak protected-write' };
+    const result = await runAction(workspace, given, { action: actionFor(workspace.user) });
     assert.equal(result.code, 3, result.log);
-    assert.match(result.log, /^arg --agent=codex\narg --agent=mem0$/m);
-    assert.match(result.log, /^arg --fail-on=leak\narg --fail-on=protected-write$/m);
+    assert.match(result.log, /covering Codex: .*\n.*covering mem0: /);
     assert.match(result.log, /^::error title=forget::fail-on leak, protected-write: the summary/m);
+    assert.match(result.summary, /memory\/new/);
     assert.equal(result.outputs['exit-code'], '3');
+    assert.deepEqual(protectedDifferences(workspace), []);
   },
 );
 

@@ -32,6 +32,7 @@ const questions: Question[] = [
   { typed: 'forget mount onl', offers: ['only-dir'], never: ['only.json'] },
   { typed: 'forget report onl', offers: ['only.json', 'only-dir'] },
   { typed: 'forget completion ', offers: ['bash', 'zsh', 'fish'] },
+  { typed: 'forget exec --agent c', offers: ['claude', 'codex', 'cline', 'cursor'] },
   { typed: 'forget exec whoa', offers: ['whoami'] },
   { typed: 'forget exec -- git check', offers: ['checkout'] },
   { typed: 'forget exec -p x git --no-pag', offers: ['--no-pager'] },

@@ -2,7 +2,9 @@
  * What the completion scripts and the manual page are made of: the commands as commander knows them, so that a new one
  * comes along by itself. What a word completes to is read from its placeholder in the help: `<file>`, `<dir>`.
  */
+
 import type { Argument, Command, Option } from 'commander';
+import { KNOWN_PRESETS } from '../../window/presets/known.ts';
 
 /** `windows`: ids of open windows. `targets`: those, and directories. `command`: another program's whole command line. */
 export type Completes =
@@ -37,6 +39,7 @@ const BY_PLACEHOLDER: Record<string, Completes> = {
   target: 'targets',
   window: 'windows',
   id: 'windows',
+  agent: [...KNOWN_PRESETS.map(({ name }) => name), 'none'],
   name: 'nothing',
   size: 'nothing',
   number: 'nothing',
