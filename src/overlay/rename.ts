@@ -252,6 +252,9 @@ function exchange(o: Overlay, source: Side, target: Side, caller: Caller): numbe
   const a = source.node!;
   const b = target.node!;
   if (!source.protected && !target.protected) {
+    // One that sticks to the upper cannot change places with a real one, which must stay real under its new name.
+    const sticks = ({ node }: Side) => (node!.inUpper && !node!.held) || o.isProtected(node!);
+    if (sticks(source) !== sticks(target)) return EXDEV;
     for (const side of [source, target]) {
       if (!side.node!.held) continue;
       const error = moveToLower(o, side.node!);

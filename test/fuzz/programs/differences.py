@@ -39,11 +39,20 @@ def directory_meets_caught(side, other, protected_before):
 RULES = (directory_changes_class, directory_holds_protected, directory_meets_caught)
 
 
-def documented(sides, protected_before):
+def exchange_meets_caught(one, two):
+    """docs/decisions.md: a file that sticks to the upper does not change places with one that stays real."""
+    unprotected = not names.is_protected(one["name"]) and not names.is_protected(two["name"])
+    return unprotected and bool(one["caught"]) != bool(two["caught"])
+
+
+def documented(sides, protected_before, exchange):
     """The name of the rule by which a rename may be EXDEV, or None.
 
+    exchange: it is a RENAME_EXCHANGE;
     sides: [{name, directory, caught, original}, ...] of both names; protected_before: protected paths among the code.
     """
+    if exchange and sides and exchange_meets_caught(*sides):
+        return exchange_meets_caught.__name__
     for side, other in (sides, sides[::-1]) if sides else ():
         for rule in RULES:
             if side["directory"] and rule(side, other, protected_before):

@@ -163,7 +163,7 @@ class Twin:
         entry = {"op": op, "mount": result}
         self.log.append(entry)
         if result == "EXDEV":
-            rule = documented(self.sides(op), self.protected_before)
+            rule = documented(self.sides(op), self.protected_before, op.get("flags") == 2)
             if rule is not None:
                 self.excused[rule] = self.excused.get(rule, 0) + 1
                 entry["excused"] = rule
