@@ -47,7 +47,7 @@ export async function diff(paths: readonly string[], options: LookOptions, cwd: 
   for (const one of whole) {
     const diff = compare(one, await versionsOf(window, one));
     const text = diffLines(one, diff);
-    lines.push(...text);
+    for (const line of text) lines.push(line);
     if (options.json) objects.push(jsonOf(one, diff.content, text));
   }
   if (options.json) {

@@ -1,6 +1,6 @@
 // Ordinary work is no escape; and the look at it is bounded.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WindowReport } from '../../src/window/report.ts';
 import { python, withWorkspace } from '../cases/window.ts';
@@ -186,4 +186,25 @@ withWorkspace(
     assert.match(result.stderr, /leak, protected-write/);
   },
   { users: ['ordinary'] },
+);
+
+withWorkspace(
+  'a transcript of 300,000 messages is looked through, or the report says that it was not',
+  async (workspace) => {
+    const { code, said, report } = await run(workspace, [
+      'sh',
+      '-c',
+      'echo more >>logs/long.jsonl; echo x >src/new.txt',
+    ]);
+    assert.equal(code, 0);
+    assert.doesNotMatch(said, /internal error/);
+    assert.deepEqual([report.defects, leaks(report)], [[], []]);
+  },
+  {
+    users: ['root'],
+    shape: {
+      prepare: (path) =>
+        writeFileSync(join(path, 'logs/long.jsonl'), '{"role":"user","content":"yes"}\n'.repeat(300_000)),
+    },
+  },
 );

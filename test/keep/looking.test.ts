@@ -166,7 +166,7 @@ withOpenWindow(
 import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:
-    line = ["env", *${JSON.stringify(env)}, "${forgetFor(user)}", "diff", "--window", "${window.id}"]
+    line = ["env", "-u", "CI", *${JSON.stringify(env)}, "${forgetFor(user)}", "diff", "--window", "${window.id}"]
     os.execvp(line[0], line)
 out = []
 while True:

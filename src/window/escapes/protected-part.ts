@@ -38,7 +38,11 @@ export function protectedOf(overlay: Overlay): Protected {
     if (content === 'large') part.unsearched.push('large protected files');
     if (typeof content === 'string') continue;
     left -= content.bytes.length;
-    if (before) part.before.push(before, ...textsOf(change.path, before));
+    if (before) {
+      part.before.push(before);
+      // One by one: a transcript has more passages than a call may have arguments.
+      for (const text of textsOf(change.path, before)) part.before.push(text);
+    }
     const since = overlay.ledger.since(change.path) ?? 0;
     const marks = overlay.pages.marksOf(change.node);
     const from = grownBy(before, content.bytes) ? before!.length : 0;

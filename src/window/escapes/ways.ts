@@ -37,7 +37,8 @@ export function waysPast(
       escapes.push(...foreign.escapes);
       barred = Math.max(barred, foreign.barred);
     }
-    escapes.push(...changedMeanwhile(part, opened), ...leadingOut(part, roots));
+    for (const found of changedMeanwhile(part, opened)) escapes.push(found);
+    for (const found of leadingOut(part, roots)) escapes.push(found);
     if (mount && place) escapes.push(...otherMounts(mount, place, mounts));
   }
   return { escapes, barred };
