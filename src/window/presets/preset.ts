@@ -18,6 +18,12 @@ export interface Place {
    * repository), the window covers its target.
    */
   rules?: string[] | undefined;
+  /**
+   * For a `directory` in one that all share, such as /tmp: it is made, closed to others, where it is missing, and left there.
+   * Any other place that is missing is covered by the directory that holds it, which would cut off the sockets in /tmp.
+   * Where it is another user's, the program does not use it either, and it is not covered.
+   */
+  make?: boolean | undefined;
   /** Where this stands: the program and its version, its documentation, an issue. */
   source?: string | undefined;
   /** When somebody looked last: YYYY-MM-DD. */
