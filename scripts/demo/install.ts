@@ -50,6 +50,7 @@ export function installAgent(agent: Agent, say: (line: string) => void): string[
   }
   const program = join(installed, 'node_modules', agent.program);
   if (!existsSync(program)) throw new AgentUnavailable(`${agent.name} has no program for ${process.arch}`);
+  if (agent.node !== undefined) return [join(installed, 'node_modules', agent.node), program];
   return program.endsWith('.js') ? [process.execPath, program] : [program];
 }
 
