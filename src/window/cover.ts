@@ -6,6 +6,7 @@ export interface Cover {
   directory: string;
   /** Make it where it is missing, and leave it alone where it is another user's: see `Place` in presets/preset.ts. */
   make?: boolean;
+  otherwise?: string | undefined;
   /** In gitignore syntax, relative to the directory; the last match wins. */
   rules: RuleLine[];
   /** Who asked for it, for messages: `preset codex`, `--root`. */

@@ -62,11 +62,12 @@ export function planRoots(settings: WindowSettings, mountpoint: string, own: rea
     { directory: workspace, rules: settings.rules, source: 'the workspace' },
     ...settings.covers,
   ];
-  for (const cover of covers) {
+  for (const asked of covers) {
     if (covers.length > MOST_LINKS + settings.covers.length) {
-      throw new Failure(`${cover.source}: its symbolic links lead to too many places`);
+      throw new Failure(`${asked.source}: its symbolic links lead to too many places`);
     }
-    if (cover.make && !isOwn(cover.directory)) continue;
+    const cover = asked.make ? madeOf(asked) : asked;
+    if (!cover) continue;
     const { directory, missing } = nearestDirectory(cover);
     const top = posix.join(directory, missing);
     const inPlace = cover.directory !== workspace || mountpoint === workspace;
@@ -144,6 +145,11 @@ function joined(places: readonly Place[]): Joined[] {
     });
   }
   return roots;
+}
+
+function madeOf(cover: Cover): Cover | undefined {
+  const own = [cover.directory, cover.otherwise].find((path) => path !== undefined && isOwn(path));
+  return own === undefined ? undefined : { ...cover, directory: own };
 }
 
 /** Makes the directory where it is missing. False for another user's, and where it cannot be: nobody here writes to it. */

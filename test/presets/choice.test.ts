@@ -153,9 +153,10 @@ test('a place in a directory that all share is made, closed to others, and alone
   const shared = join(home, 'shared');
   const place = join(shared, 'diary');
   mkdirSync(shared);
-  configure({ presets: [{ ...own, places: [{ directory: place, rules: ['/*'], make: true }] }] });
+  const otherwise = `${shared}/diary-$UID`;
+  configure({ presets: [{ ...own, places: [{ directory: place, rules: ['/*'], make: true, otherwise }] }] });
   const write = (): string => {
-    const script = `echo quince > ${place}/log; grep -o ' ${shared}[^ ]*' /proc/self/mountinfo`;
+    const script = `for d in ${place}*; do echo quince > $d/log; done; grep -o ' ${shared}[^ ]*' /proc/self/mountinfo`;
     const { stdout, stderr } = forget(['exec', '--agent', 'diary-bot', '--', 'sh', '-c', script]);
     assert.match(stderr, /^forget: covering Diary bot: /m);
     return stdout.trim();
@@ -167,8 +168,10 @@ test('a place in a directory that all share is made, closed to others, and alone
   assert.deepEqual(readdirSync(place), []);
   if (user !== 'root') return;
   chownSync(place, ORDINARY_ID, ORDINARY_ID);
-  assert.equal(write(), '', "another user's is not covered");
-  assert.deepEqual(readdirSync(place), ['log']);
+  assert.equal(write(), `${place}-0`, "another user's is not covered, but what is taken in its place");
+  assert.deepEqual([readdirSync(place), readdirSync(`${place}-0`)], [['log'], []]);
+  chownSync(`${place}-0`, ORDINARY_ID, ORDINARY_ID);
+  assert.equal(write(), '', 'both are');
 });
 
 test('a preset of the same name stands in the place of the one that is known', limit, () => {
@@ -207,6 +210,10 @@ test('a preset that is none is refused, with its place in the file', limit, () =
   assert.match(refusal({ ...own, places: [{ directory: '~/x' }] }), /presets\[0\]\.places\[0\] is wrong/);
   assert.match(
     refusal({ ...own, places: [{ file: '~/x', make: true }] }),
+    /presets\[0\]\.places\[0\] is wrong/,
+  );
+  assert.match(
+    refusal({ ...own, places: [{ directory: '~/x', rules: ['/*'], otherwise: '/y' }] }),
     /presets\[0\]\.places\[0\] is wrong/,
   );
   assert.match(

@@ -22,12 +22,16 @@ export interface Covering {
 /** Parts that the preset does not have are no part of a Choice (choose.ts). Throws a Failure for a path not in the notation. */
 export function coversOf({ preset, parts }: Choice, around: Surroundings): Covering {
   const source = `preset ${preset.name}`;
-  const byDirectory = new Map<string, { make: boolean; rules: RuleLine[] }>();
+  const byDirectory = new Map<string, Omit<Cover, 'directory' | 'source'>>();
   const chosen = parts.flatMap((name) => preset.parts?.[name]?.places ?? []);
   for (const place of [...preset.places, ...chosen]) {
     const found = locate(place, around, source);
     if (!found) continue;
-    const cover = byDirectory.get(found.directory) ?? { make: place.make ?? false, rules: [] };
+    const cover = byDirectory.get(found.directory) ?? {
+      make: place.make ?? false,
+      otherwise: place.otherwise && expandPath(bytesOf(place.otherwise), around, source),
+      rules: [],
+    };
     byDirectory.set(found.directory, cover);
     cover.rules.push(...found.rules.map((rule) => ruleLine(rule, source)));
   }

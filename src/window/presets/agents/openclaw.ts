@@ -51,7 +51,14 @@ export const openclaw: Preset = {
     { directory: home, rules, source, date },
     { directory: profile, rules, source, date },
     // The day's log: at its default level it has the last words of each turn, and of failed tools what they were given.
-    { directory: '/tmp/openclaw', rules: ['/*'], make: true, source, date },
+    {
+      directory: '/tmp/openclaw',
+      rules: ['/*'],
+      make: true,
+      otherwise: '${TMPDIR:-${TMP:-${TEMP:-/tmp}}}/openclaw-$UID',
+      source,
+      date,
+    },
     // Copies of its databases, while it takes them.
     { directory: '${XDG_CACHE_HOME:-~/.cache}/openclaw', rules: ['/*'], make: true, source, date },
     { directory: '$OPENCLAW_WORKSPACE_DIR', rules: MEMORY.map((name) => `/${name}`), source, date },
@@ -60,7 +67,7 @@ export const openclaw: Preset = {
   parts: {
     'real-databases': {
       title:
-        'agents/*/agent/openclaw-agent.sqlite and state/openclaw.sqlite stay real: sign-ins are kept, and so is every transcript in them',
+        'agents/*/agent/openclaw-agent.sqlite and state/openclaw.sqlite stay real: sign-ins are kept, and so is every transcript and what was indexed of memory',
       without:
         'OpenClaw keeps sign-ins (model auth profiles, MCP OAuth tokens) in one database with its transcripts: both are forgotten, so sign in outside of a window',
       places: [
@@ -76,7 +83,7 @@ export const openclaw: Preset = {
   ],
   notes: [
     'a gateway that runs already writes past a window of forget exec: stop it first, or start it inside',
-    "its log elsewhere (logging.file, or $TMPDIR/openclaw-UID where /tmp/openclaw is another user's) is not covered: --root DIR covers it",
+    "its log is covered in /tmp/openclaw, or in $TMPDIR/openclaw-UID where that is another user's; elsewhere (logging.file) --root DIR covers it",
     'homes of older versions (~/.clawdbot, ~/.moltbot) are not covered',
   ],
 };
