@@ -8,7 +8,7 @@ export interface Agent {
   name: 'pi' | 'codex' | 'gemini-cli' | 'opencode' | 'claude-code' | 'openclaw';
   /** Arguments for one prompt and no terminal; an agent that can, goes on with the transcript in file `session`, if given. */
   args(prompt: string, session?: string): string[];
-  /** The program's file, relative to its node_modules; started by `node` if its name ends in `.js`. */
+  /** The program's file, relative to its node_modules; started by `node` if its name ends in `.js` or `.mjs`. */
   program: string;
   /** Another node for it than the one that runs this, relative to its node_modules. */
   node?: string;
