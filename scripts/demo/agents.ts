@@ -5,11 +5,13 @@
 import type { Action, ToolCall } from './mock-model.ts';
 
 export interface Agent {
-  name: 'pi' | 'codex' | 'gemini-cli' | 'opencode' | 'claude-code';
+  name: 'pi' | 'codex' | 'gemini-cli' | 'opencode' | 'claude-code' | 'openclaw';
   /** Arguments for one prompt and no terminal; an agent that can, goes on with the transcript in file `session`, if given. */
   args(prompt: string, session?: string): string[];
-  /** The program's file, relative to its node_modules; started by `node` if its name ends in `.js`. */
+  /** The program's file, relative to its node_modules; started by `node` if its name ends in `.js` or `.mjs`. */
   program: string;
+  /** Another node for it than the one that runs this, relative to its node_modules. */
+  node?: string;
   /** The variable that moves the agent's home, and where that is without it, relative to the person's home. */
   homeVariable: string;
   defaultHome: string;
@@ -233,6 +235,52 @@ export const claudeCode: Agent = {
         };
       case 'shell':
         return shell(action.command);
+    }
+  },
+};
+
+/**
+ * Needs a newer Node than forget is tested with, which its recipe brings. Two SQLite databases in WAL mode, written by
+ * worker threads, and locks that are databases too; a log in /tmp/openclaw whatever TMPDIR says.
+ */
+export const openclaw: Agent = {
+  name: 'openclaw',
+  homeVariable: 'OPENCLAW_STATE_DIR',
+  defaultHome: '.openclaw',
+  program: 'openclaw/openclaw.mjs',
+  node: `node-linux-${process.arch}/bin/node`,
+  // Without --local it looks for a gateway, a daemon.
+  args: (prompt) => ['agent', '--local', '--session-id', 'demo', '--message', prompt],
+  homeFiles: (modelUrl) => ({
+    'openclaw.json': JSON.stringify({
+      models: {
+        providers: {
+          mock: {
+            baseUrl: `${modelUrl}/v1`,
+            api: 'openai-completions',
+            apiKey: MODEL_KEY,
+            models: [{ id: 'mock', name: 'mock', contextWindow: 128_000, maxTokens: 4096 }],
+          },
+        },
+      },
+      // Otherwise it works in a workspace of its own, and fills it with files about itself.
+      agents: { defaults: { workspace: '.', skipBootstrap: true, model: { primary: 'mock/mock' } } },
+    }),
+  }),
+  env: () => ({}),
+  toolCall(action) {
+    switch (action.kind) {
+      case 'read':
+        return { name: 'read', args: { path: action.path } };
+      case 'write':
+        return { name: 'write', args: { path: action.path, content: action.content } };
+      case 'edit':
+        return {
+          name: 'edit',
+          args: { path: action.path, edits: [{ oldText: action.from, newText: action.to }] },
+        };
+      case 'shell':
+        return { name: 'exec', args: { command: action.command } };
     }
   },
 };

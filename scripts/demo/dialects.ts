@@ -26,12 +26,17 @@ export interface Dialect {
 
 const MODEL = 'mock';
 
-/** OpenAI chat completions: pi, and most agents that take a custom provider. */
+/** OpenClaw ends each request, also one in the middle of its tool calls, with a user message of its own that begins so. */
+const RUNTIME_CONTEXT = '<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>';
+
+/** OpenAI chat completions: pi, OpenClaw, and most agents that take a custom provider. */
 const chatCompletions: Dialect = {
   path: /\/chat\/completions$/,
   toolResults(body) {
     const { messages } = body as { messages: { role: string; content: unknown }[] };
-    return sinceLast(messages, (message) => message.role === 'user')
+    const isSpoken = ({ role, content }: { role: string; content: unknown }): boolean =>
+      role === 'user' && !textOf(content).startsWith(RUNTIME_CONTEXT);
+    return sinceLast(messages, isSpoken)
       .filter((message) => message.role === 'tool')
       .map((message) => textOf(message.content));
   },

@@ -48,9 +48,13 @@ export function installAgent(agent: Agent, say: (line: string) => void): string[
       if (!existsSync(installed)) throw error;
     }
   }
-  const program = join(installed, 'node_modules', agent.program);
-  if (!existsSync(program)) throw new AgentUnavailable(`${agent.name} has no program for ${process.arch}`);
-  return program.endsWith('.js') ? [process.execPath, program] : [program];
+  const modules = join(installed, 'node_modules');
+  const program = join(modules, agent.program);
+  const node = agent.node === undefined ? process.execPath : join(modules, agent.node);
+  if (![program, node].every((file) => existsSync(file))) {
+    throw new AgentUnavailable(`${agent.name} has no program for ${process.arch}`);
+  }
+  return /\.m?js$/.test(program) ? [node, program] : [program];
 }
 
 function npmCi(agent: Agent, directory: string): void {

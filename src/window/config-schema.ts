@@ -11,8 +11,17 @@ const texts = z.array(text);
 const noted = { source: z.optional(text), date: z.optional(text) };
 
 const place = z
-  .strictObject({ directory: z.optional(text), file: z.optional(text), rules: z.optional(globs), ...noted })
+  .strictObject({
+    directory: z.optional(text),
+    file: z.optional(text),
+    rules: z.optional(globs),
+    make: z.optional(z.boolean()),
+    otherwise: z.optional(text),
+    ...noted,
+  })
   .check(z.refine((one) => (one.directory === undefined) !== (one.file === undefined)))
+  .check(z.refine((one) => one.make === undefined || one.directory !== undefined))
+  .check(z.refine((one) => one.otherwise === undefined || one.make === true))
   .check(z.refine((one) => (one.rules === undefined) === (one.directory === undefined)));
 
 const preset = z.strictObject({

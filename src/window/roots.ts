@@ -5,7 +5,7 @@
  * Mounted are directories only: a rename over a mounted file is EBUSY. A file beside a home (`~/.claude.json`) and a
  * directory that is not there yet are covered by the directory that holds them, in which all else is real.
  */
-import { readlinkSync, realpathSync, statSync } from 'node:fs';
+import { lstatSync, mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { joinRules, type RuleGroup } from '../overlay/rule-groups.ts';
 import { compileRules, type RuleLine, type Rules } from '../overlay/rules.ts';
@@ -50,6 +50,7 @@ interface Place {
 
 /** The kernel's own limit on links in one path (MAXSYMLINKS). */
 const MOST_LINKS = 40;
+const OUT_OF_REACH = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 const GLOB = /[*?[\]{}()!\\]/;
 
 /** Throws a Failure or a RuleError for what cannot be covered. `own` are rules for every root. */
@@ -61,10 +62,12 @@ export function planRoots(settings: WindowSettings, mountpoint: string, own: rea
     { directory: workspace, rules: settings.rules, source: 'the workspace' },
     ...settings.covers,
   ];
-  for (const cover of covers) {
+  for (const asked of covers) {
     if (covers.length > MOST_LINKS + settings.covers.length) {
-      throw new Failure(`${cover.source}: its symbolic links lead to too many places`);
+      throw new Failure(`${asked.source}: its symbolic links lead to too many places`);
     }
+    const cover = asked.make ? madeOf(asked) : asked;
+    if (!cover) continue;
     const { directory, missing } = nearestDirectory(cover);
     const top = posix.join(directory, missing);
     const inPlace = cover.directory !== workspace || mountpoint === workspace;
@@ -142,6 +145,24 @@ function joined(places: readonly Place[]): Joined[] {
     });
   }
   return roots;
+}
+
+function madeOf(cover: Cover): Cover | undefined {
+  const own = [cover.directory, cover.otherwise].find((path) => path !== undefined && isOwn(path));
+  return own === undefined ? undefined : { ...cover, directory: own };
+}
+
+/** Makes the directory where it is missing. False for another user's, and where it cannot be: nobody here writes to it. */
+function isOwn(directory: string): boolean {
+  const path = Buffer.from(directory, 'latin1');
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const { uid } = lstatSync(path);
+    return uid === process.geteuid!();
+  } catch (error) {
+    if (OUT_OF_REACH.has((error as NodeJS.ErrnoException).code!)) return false;
+    throw error;
+  }
 }
 
 /** The cover's real directory, as far as it exists, and the rest of its path. */

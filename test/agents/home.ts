@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Agent } from '../../scripts/demo/agents.ts';
@@ -12,9 +12,9 @@ import { startMockModel } from '../../scripts/demo/mock-model.ts';
 import { agentEnvironment, prepareHome } from '../../scripts/demo/run.ts';
 import { LAST_WORDS, PROMPT, task } from '../../scripts/demo/task.ts';
 import { createWorkspace } from '../../scripts/demo/workspace.ts';
-import { identityDifferences, snapshot } from '../harness/tree.ts';
+import { identityDifferences, part, snapshot, type Tree } from '../harness/tree.ts';
 import { forgetFor, idsOf, temporaryDirectory, type User, users } from '../harness/users.ts';
-import { describeProcess, markedProcesses, runWatched } from '../harness/watchdog.ts';
+import { describeProcess, markedProcesses, type RunResult, runWatched } from '../harness/watchdog.ts';
 import { install } from './compare.ts';
 
 export interface AtHome {
@@ -24,13 +24,25 @@ export interface AtHome {
   caught: RegExp[];
   /** What the agent may leave: paths relative to the home directory. */
   real: RegExp;
+  /** Directories outside of the home in which the preset covers all. */
+  besides?: string[];
 }
 
-export function testAgentAtHome(agent: Agent, expected: AtHome, by: readonly User[] = users): void {
+/** A home with nothing but settings, or one in which the agent has run before, bare. */
+type Before = 'a new home' | 'a home with a session';
+
+export function testAgentAtHome(
+  agent: Agent,
+  expected: AtHome,
+  by: readonly User[] = users,
+  befores: readonly Before[] = ['a new home'],
+): void {
   for (const user of by) {
-    const name = `${expected.title} is recognised, and leaves its home as it was, as ${user}`;
-    // The first run installs the agent.
-    test(name, { timeout: 400_000 }, (context) => runAtHome(context, agent, user, expected));
+    for (const before of befores) {
+      const name = `${expected.title} is recognised, and leaves ${before} as it was, as ${user}`;
+      // The first run installs the agent.
+      test(name, { timeout: 400_000 }, (context) => runAtHome(context, agent, user, expected, before));
+    }
   }
 }
 
@@ -38,7 +50,8 @@ async function runAtHome(
   context: TestContext,
   agent: Agent,
   user: User,
-  { title, caught, real }: AtHome,
+  { title, caught, real, besides = [] }: AtHome,
+  earlier: Before,
 ): Promise<void> {
   const program = install(context, agent, user);
   if (program === undefined) return;
@@ -51,25 +64,35 @@ async function runAtHome(
   const model = await startMockModel(task, agent.toolCall);
   try {
     for (const directory of [home, temporary]) mkdirSync(directory);
-    createWorkspace(workspace);
     prepareHome(agent, join(home, agent.defaultHome), model.url);
-    const { uid, gid } = idsOf(user);
-    execFileSync('chown', ['-R', `${uid}:${gid}`, home, workspace, temporary]);
-    const before = snapshot(home);
     const { [agent.homeVariable]: _, ...env } = agentEnvironment(agent, home, model.url);
-    const report = join(top, 'report.json');
-    const result = await runWatched(
-      [forgetFor(user), 'exec', '--report', report, '--', ...program, ...agent.args(PROMPT)],
-      {
+    const startAfresh = (): void => {
+      rmSync(workspace, { recursive: true, force: true });
+      createWorkspace(workspace);
+      const { uid, gid } = idsOf(user);
+      execFileSync('chown', ['-R', `${uid}:${gid}`, home, workspace, temporary]);
+    };
+    const answer = async (prefix: readonly string[]): Promise<RunResult> => {
+      const result = await runWatched([...prefix, ...program, ...agent.args(PROMPT)], {
         user,
         cwd: workspace,
         env: { ...env, XDG_CONFIG_HOME: '', TMPDIR: temporary, CLAUDE_CODE_TMPDIR: temporary },
         timeout: 120_000,
-      },
-    );
-    const told = `${result.stdout}${result.stderr}`;
-    assert.equal(result.code, 0, told);
-    assert.ok(told.includes(LAST_WORDS), told);
+      });
+      const told = `${result.stdout}${result.stderr}`;
+      assert.equal(result.code, 0, told);
+      assert.ok(told.includes(LAST_WORDS), told);
+      return result;
+    };
+    startAfresh();
+    if (earlier === 'a home with a session') {
+      await answer([]);
+      startAfresh();
+    }
+    const before = snapshot(home);
+    const beside = besides.map(contentsOf);
+    const report = join(top, 'report.json');
+    const result = await answer([forgetFor(user), 'exec', '--report', report, '--']);
     assert.match(result.stderr, new RegExp(`^forget: covering ${title}: `, 'm'));
     const paths = (JSON.parse(readFileSync(report, 'utf8')) as { protected: { path: string }[] }).protected;
     for (const path of caught) {
@@ -79,12 +102,20 @@ async function runAtHome(
       );
     }
     assert.deepEqual(unexplained(identityDifferences(before, snapshot(home)), real), []);
+    besides.forEach((directory, i) => {
+      assert.deepEqual(identityDifferences(beside[i]!, contentsOf(directory)), [], directory);
+    });
     assert.deepEqual(markedProcesses(result.mark).map(describeProcess), [], 'processes left behind');
     assert.deepEqual(model.unanswered, [], 'requests that the mock model does not know');
   } finally {
     await model.close();
     rmSync(top, { recursive: true, force: true });
   }
+}
+
+/** What stands below a directory; a missing one is as good as an empty one. */
+function contentsOf(directory: string): Tree {
+  return existsSync(directory) ? part(snapshot(directory), Boolean) : new Map();
 }
 
 /** Lines about neither what is real nor the times of a directory in which something real stands. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { KNOWN_PRESETS } from '../../src/window/presets/known.ts';
 import type { ShownPreset } from '../../src/window/presets/show.ts';
-import { environmentOf, forgetFor, temporaryDirectory, users } from '../harness/users.ts';
+import { environmentOf, forgetFor, ORDINARY_ID, temporaryDirectory, users } from '../harness/users.ts';
 
 const limit = { timeout: 60_000 };
 const user = users[0]!;
@@ -149,6 +149,31 @@ test("a person's own preset is recognised, shown, and holds", limit, () => {
   assert.equal(shown([])[0]?.name, 'diary-bot');
 });
 
+test('a place in a directory that all share is made, closed to others, and alone is covered', limit, () => {
+  const shared = join(home, 'shared');
+  const place = join(shared, 'diary');
+  mkdirSync(shared);
+  const otherwise = `${shared}/diary-$UID`;
+  configure({ presets: [{ ...own, places: [{ directory: place, rules: ['/*'], make: true, otherwise }] }] });
+  const write = (): string => {
+    const script = `for d in ${place}*; do echo quince > $d/log; done; grep -o ' ${shared}[^ ]*' /proc/self/mountinfo`;
+    const { stdout, stderr } = forget(['exec', '--agent', 'diary-bot', '--', 'sh', '-c', script]);
+    assert.match(stderr, /^forget: covering Diary bot: /m);
+    return stdout.trim();
+  };
+  assert.equal(write(), place);
+  assert.deepEqual(readdirSync(place), []);
+  assert.equal(statSync(place).mode & 0o777, 0o700);
+  assert.equal(write(), place);
+  assert.deepEqual(readdirSync(place), []);
+  if (user !== 'root') return;
+  chownSync(place, ORDINARY_ID, ORDINARY_ID);
+  assert.equal(write(), `${place}-0`, "another user's is not covered, but what is taken in its place");
+  assert.deepEqual([readdirSync(place), readdirSync(`${place}-0`)], [['log'], []]);
+  chownSync(`${place}-0`, ORDINARY_ID, ORDINARY_ID);
+  assert.equal(write(), '', 'both are');
+});
+
 test('a preset of the same name stands in the place of the one that is known', limit, () => {
   configure({ presets: [{ ...own, name: 'pi' }] });
   const all = shown([]);
@@ -183,6 +208,14 @@ test('a preset that is none is refused, with its place in the file', limit, () =
     /presets\[0\]\.places\[0\] is wrong/,
   );
   assert.match(refusal({ ...own, places: [{ directory: '~/x' }] }), /presets\[0\]\.places\[0\] is wrong/);
+  assert.match(
+    refusal({ ...own, places: [{ file: '~/x', make: true }] }),
+    /presets\[0\]\.places\[0\] is wrong/,
+  );
+  assert.match(
+    refusal({ ...own, places: [{ directory: '~/x', rules: ['/*'], otherwise: '/y' }] }),
+    /presets\[0\]\.places\[0\] is wrong/,
+  );
   assert.match(
     refusal({ ...own, places: [{ file: '${X' }] }),
     /^forget: preset diary-bot: "\$\{X" is no path/,

@@ -66,17 +66,21 @@ const FACTS: Record<string, { forgets: string[]; real: string[] }> = {
   },
   openclaw: {
     forgets: [
-      'agents/main/agent/openclaw-agent.sqlite',
-      'agents/main/agent/openclaw-agent.sqlite-wal',
-      'agents/main/sessions/s.jsonl',
-      'agents/main/sessions/s.jsonl.deleted.2026-01-02T03-04-05.678Z',
-      'agents/main/sessions/sessions.json',
-      'state/openclaw.sqlite',
-      'memory/main.sqlite.backup-0f1e',
-      'workspace/MEMORY.md',
-      'workspace/memory/2026-11-30.md',
-      'workspace-work/memory/.dreams/x',
-    ].map((path) => `~/.openclaw/${path}`),
+      ...[
+        'agents/main/agent/openclaw-agent.sqlite',
+        'agents/main/agent/openclaw-agent.sqlite-wal',
+        'agents/main/sessions/s.jsonl',
+        'agents/main/sessions/s.jsonl.deleted.2026-01-02T03-04-05.678Z',
+        'agents/main/sessions/sessions.json',
+        'state/openclaw.sqlite',
+        'memory/main.sqlite.backup-0f1e',
+        'workspace/MEMORY.md',
+        'workspace/memory/2026-11-30.md',
+        'workspace-work/memory/.dreams/x',
+      ].map((path) => `~/.openclaw/${path}`),
+      '/tmp/openclaw/openclaw-2026-11-30.log',
+      '~/.cache/openclaw/openclaw-sqlite-readonly-v2-ESm8Zr/database.sqlite',
+    ],
     real: [
       ...[
         'openclaw.json',
@@ -84,6 +88,7 @@ const FACTS: Record<string, { forgets: string[]; real: string[] }> = {
         '.env',
         'credentials/oauth.json',
         'skills/x/SKILL.md',
+        'plugin-skills/canvas',
         'gateway.token',
       ],
       ...['workspace/report.md', 'workspace/src/a.ts', 'agents/main/agent/auth-profiles.json'],
@@ -254,11 +259,13 @@ test('the variables of the programs move their homes', { timeout }, () => {
   assert.deepEqual(at('claude+config', { CLAUDE_CONFIG_DIR: '/c' }), ['/c']);
   assert.deepEqual(at('claude+config', {}), ['/home/ada/.claude', '/home/ada']);
   assert.deepEqual(at('codex', { CODEX_HOME: '/c', CODEX_SQLITE_HOME: '/s' }), ['/c', '/s']);
-  assert.deepEqual(at('openclaw', { OPENCLAW_STATE_DIR: '/o', OPENCLAW_HOME: '/h' }), ['/o']);
-  assert.deepEqual(at('openclaw', { OPENCLAW_HOME: '~/claws' }), ['/home/ada/claws/.openclaw']);
+  const claw = ['/tmp/openclaw', '/home/ada/.cache/openclaw'];
+  assert.deepEqual(at('openclaw', { OPENCLAW_STATE_DIR: '/o', OPENCLAW_HOME: '/h' }), ['/o', ...claw]);
+  assert.deepEqual(at('openclaw', { OPENCLAW_HOME: '~/claws' }), ['/home/ada/claws/.openclaw', ...claw]);
   assert.deepEqual(at('openclaw', { OPENCLAW_PROFILE: 'work' }), [
     '/home/ada/.openclaw',
     '/home/ada/.openclaw-work',
+    ...claw,
   ]);
   assert.deepEqual(at('hermes', { HERMES_HOME: '/h' }), ['/h']);
   assert.deepEqual(at('gemini', { GEMINI_CLI_HOME: '/g' }), ['/g/.gemini']);

@@ -92,8 +92,9 @@ const KEEPERS: Record<string, Keeper> = {
       ['rollback', '.openclaw/memory/main.sqlite'],
       ['whole', '.openclaw/workspace/MEMORY.md'],
       ['locked', '.openclaw/workspace/memory/2026-11-30.md'],
+      ['rollback', '.cache/openclaw/copy/database.sqlite'],
     ],
-    directories: ['.openclaw', '.openclaw/workspace'],
+    directories: ['.openclaw', '.openclaw/workspace', '.cache', '.cache/openclaw'],
     real: ['.openclaw/openclaw.json', '.openclaw/credentials/oauth.json', '.openclaw/workspace/report.md'],
   },
   hermes: {

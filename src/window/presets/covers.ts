@@ -22,17 +22,21 @@ export interface Covering {
 /** Parts that the preset does not have are no part of a Choice (choose.ts). Throws a Failure for a path not in the notation. */
 export function coversOf({ preset, parts }: Choice, around: Surroundings): Covering {
   const source = `preset ${preset.name}`;
-  const byDirectory = new Map<string, RuleLine[]>();
+  const byDirectory = new Map<string, Omit<Cover, 'directory' | 'source'>>();
   const chosen = parts.flatMap((name) => preset.parts?.[name]?.places ?? []);
   for (const place of [...preset.places, ...chosen]) {
     const found = locate(place, around, source);
     if (!found) continue;
-    const rules = byDirectory.get(found.directory) ?? [];
-    byDirectory.set(found.directory, rules);
-    rules.push(...found.rules.map((rule) => ruleLine(rule, source)));
+    const cover = byDirectory.get(found.directory) ?? {
+      make: place.make ?? false,
+      otherwise: place.otherwise && expandPath(bytesOf(place.otherwise), around, source),
+      rules: [],
+    };
+    byDirectory.set(found.directory, cover);
+    cover.rules.push(...found.rules.map((rule) => ruleLine(rule, source)));
   }
   return {
-    covers: [...byDirectory].map(([directory, rules]) => ({ directory, rules, source })),
+    covers: [...byDirectory].map(([directory, cover]) => ({ directory, ...cover, source })),
     workspaceRules: (preset.workspace?.rules ?? []).map((rule) => ruleLine(rule, source)),
     notes: Object.entries(preset.parts ?? {}).flatMap(([name, { without }]) =>
       without === undefined || parts.includes(name)

@@ -7,7 +7,7 @@
 export interface Place {
   /**
    * Exactly one of both. A path in the shell's notation, of which `~`, `$NAME` and `${NAME:-WORD}` are known, as the program
-   * itself would work it out. A place whose variable is not set, and has no `:-`, is none.
+   * itself would work it out; `$UID` is there as in bash. A place whose variable is not set, and has no `:-`, is none.
    */
   directory?: string | undefined;
   file?: string | undefined;
@@ -18,6 +18,14 @@ export interface Place {
    * repository), the window covers its target.
    */
   rules?: string[] | undefined;
+  /**
+   * For a `directory` in one that all share, such as /tmp: it is made, closed to others, where it is missing, and left there.
+   * Any other place that is missing is covered by the directory that holds it, which would cut off the sockets in /tmp.
+   * Where it is another user's, the program does not use it either, and it is not covered.
+   */
+  make?: boolean | undefined;
+  /** With `make`: a path like `directory`, which the program takes where that is another user's. Made in the same way. */
+  otherwise?: string | undefined;
   /** Where this stands: the program and its version, its documentation, an issue. */
   source?: string | undefined;
   /** When somebody looked last: YYYY-MM-DD. */

@@ -78,6 +78,8 @@ export function surroundings(cwd: string, set: ReadonlyMap<string, string> = new
       return [entry.slice(0, equals), entry.slice(equals + 1)];
     }),
   );
+  // A variable of shells, which they do not export.
+  env.set('UID', String(process.getuid!()));
   for (const [name, value] of set) env.set(name, value);
   return { env, home: env.get('HOME') || bytesOf(homedir()), cwd };
 }

@@ -1,7 +1,7 @@
 import type { Preset } from '../preset.ts';
 
 const source =
-  'OpenClaw 2026.9.6, run bare with a mock model and Node 24; its docs (gateway/security/secrets-and-storage, gateway/config-agents) and source';
+  'OpenClaw 2026.9.6, run under forget with a mock model and Node 24; its docs (gateway/security/secrets-and-storage, gateway/config-agents) and source';
 const date = '2026-11-30';
 
 /** What its own tools write as memory, in a workspace of its agents. */
@@ -26,6 +26,8 @@ const rules = [
   '!/identity/',
   '!/npm/',
   '!/npm-runtime/',
+  // Links to the skills of its plugins, made anew at each start. Protected, they would not be followed.
+  '!/plugin-skills/',
   '!/settings/',
   '!/skills/',
   '!/tools/',
@@ -48,13 +50,24 @@ export const openclaw: Preset = {
   places: [
     { directory: home, rules, source, date },
     { directory: profile, rules, source, date },
+    // The day's log: at its default level it has the last words of each turn, and of failed tools what they were given.
+    {
+      directory: '/tmp/openclaw',
+      rules: ['/*'],
+      make: true,
+      otherwise: '${TMPDIR:-${TMP:-${TEMP:-/tmp}}}/openclaw-$UID',
+      source,
+      date,
+    },
+    // Copies of its databases, while it takes them.
+    { directory: '${XDG_CACHE_HOME:-~/.cache}/openclaw', rules: ['/*'], make: true, source, date },
     { directory: '$OPENCLAW_WORKSPACE_DIR', rules: MEMORY.map((name) => `/${name}`), source, date },
   ],
   workspace: { rules: MEMORY.map((name) => `/${name}`), source, date },
   parts: {
     'real-databases': {
       title:
-        'agents/*/agent/openclaw-agent.sqlite and state/openclaw.sqlite stay real: sign-ins are kept, and so is every transcript in them',
+        'agents/*/agent/openclaw-agent.sqlite and state/openclaw.sqlite stay real: sign-ins are kept, and so is every transcript and what was indexed of memory',
       without:
         'OpenClaw keeps sign-ins (model auth profiles, MCP OAuth tokens) in one database with its transcripts: both are forgotten, so sign in outside of a window',
       places: [
@@ -65,11 +78,12 @@ export const openclaw: Preset = {
   },
   real: [
     'openclaw.json, .env, secrets.json, *.token, credentials, identity, settings: credentials and settings',
-    'extensions, hooks, npm, npm-runtime, skills, tools, cron/jobs.json: what you installed or set up',
+    'extensions, hooks, npm, npm-runtime, plugin-skills, skills, tools, cron/jobs.json: what you installed or set up',
     'workspace*: the work of its agents, but for MEMORY.md, USER.md, SOUL.md, IDENTITY.md, DREAMS.md and memory/',
   ],
   notes: [
     'a gateway that runs already writes past a window of forget exec: stop it first, or start it inside',
+    "its log is covered in /tmp/openclaw, or in $TMPDIR/openclaw-UID where that is another user's; elsewhere (logging.file) --root DIR covers it",
     'homes of older versions (~/.clawdbot, ~/.moltbot) are not covered',
   ],
 };
