@@ -200,8 +200,8 @@ try:
     elif scenario == "background-reader":
         s.send("$F exec -- sh -c 'read x; echo got=$x.' &\n")
         s.until("P> ")
-        # bash tells of it before the next prompt.
-        wait_for(lambda: "Stopped" in s.run(""), "a background job that reads the terminal stops")
+        # bash tells of it before a prompt, which may have been the one above.
+        wait_for(lambda: "Stopped" in s.run("jobs"), "a background job that reads the terminal stops")
         s.send("fg\nline\n")
         s.until("got=line.")
     elif scenario == "hang-up":
