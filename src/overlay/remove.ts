@@ -115,6 +115,11 @@ export function vacate(o: Overlay, node: Node, parent: Node, name: string): numb
   return 0;
 }
 
+/** Whether the lower of a directory may have something that the view does not show. */
+export function hidesSomething(o: Overlay, node: Node): boolean {
+  return o.hide || whiteoutsOf(node).size > 0;
+}
+
 /** A directory that is empty in the view holds nothing but whiteouts, and what the kernel once looked up. */
 function whiteoutsOf(node: Node): Map<string, Whiteout> {
   const out = new Map<string, Whiteout>();
@@ -137,8 +142,7 @@ export function rmdir(o: Overlay, parentId: number, name: string, caller: Caller
     if (error !== ENOTEMPTY) return error;
     // Protected files are hidden in it: it goes from the view, and stays in the lower with them. Or somebody outside has
     // just put something there, which must not be hidden.
-    const hides = o.hide || whiteoutsOf(node).size > 0;
-    if (!hides || !isEmptyInView(o, node)) return ENOTEMPTY;
+    if (!hidesSomething(o, node) || !isEmptyInView(o, node)) return ENOTEMPTY;
   } else {
     o.ledger.note(o.path(parent, name) ?? name, caller.pid, 'delete');
   }

@@ -30,7 +30,7 @@ import { ensureLowerDirectory } from './lower-directory.ts';
 import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 import { protectedInLowerBelow } from './protected-below.ts';
-import { hidesLower, keepOpen, takeName, vacate } from './remove.ts';
+import { hidesLower, hidesSomething, keepOpen, takeName, vacate } from './remove.ts';
 import { directoryMoved, nameIsReal } from './window-real.ts';
 
 /** One side of a rename: a name in a directory, what it leads to, and the class of the name. */
@@ -237,9 +237,9 @@ function renameDirectory(o: Overlay, source: Side, target: Side, flags: number, 
   // The lower's rename would take protected files along under other names.
   if (protectedInLowerBelow(o, node, fromPath)) return EXDEV;
   const error = renameInLower(o, source, target, flags);
-  // Empty in the view, but protected files are hidden in it; or somebody outside has just put something there.
-  if (error === ENOTEMPTY && target.node && isEmptyInView(o, target.node)) return EXDEV;
-  return error;
+  // Empty in the view, but something is hidden in it. Where nothing is, somebody outside has just put something there.
+  const hides = error === ENOTEMPTY && target.node !== undefined && hidesSomething(o, target.node);
+  return hides && isEmptyInView(o, target.node!) ? EXDEV : error;
 }
 
 /** Copies up what is exchanged; a directory of the lower with all below it. */

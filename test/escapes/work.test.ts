@@ -81,6 +81,7 @@ withWorkspace(
     const script = `set -e
 mkdir memory
 cp -r '${checkout}/src/overlay' src
+sleep 0.05
 head -c 3000 src/node.ts > memory/today.md
 head -c 3000 '${checkout}/README.md' >> memory/today.md
 sleep 0.05
