@@ -219,7 +219,8 @@ async function keep(
   const home = join(top, 'ada');
   const program = join(top, 'bin', preset.programs[0]!);
   const script = `${readableFor(user, programs)}/keeper.py`;
-  const env = { HOME: home, XDG_CONFIG_HOME: '' };
+  // OpenClaw's log is covered in TMPDIR where /tmp/openclaw is another user's, in a directory that stays.
+  const env = { HOME: home, XDG_CONFIG_HOME: '', TMPDIR: join(top, 'tmp') };
   const keeps = (writes: readonly Write[]) => [home, JSON.stringify(writes)];
   const inside = (writes: readonly Write[]) =>
     runWatched([forgetFor(user), 'exec', ...options, '--', program, ...keeps(writes)], {
@@ -236,7 +237,7 @@ async function keep(
     execFileSync('chown', ['-R', `${uid}:${gid}`, top]);
   };
   try {
-    mkdirSync(join(top, 'bin'));
+    for (const name of ['bin', 'tmp']) mkdirSync(join(top, name));
     writeFileSync(program, `#!/bin/sh\nexec python3 '${script}' "$@"\n`);
     chmodSync(program, 0o755);
     mkdirSync(join(home, 'work'), { recursive: true });
