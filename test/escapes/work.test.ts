@@ -57,6 +57,8 @@ for (const [from, to] of JSON.parse(process.argv[1])) {
   tool({ file_path: to, content: text }, text);
   execFileSync('git', ['add', '-A']);
   execFileSync('git', ['commit', '-qm', 'Add ' + to + '\n\n' + text.split('\n').slice(1, 8).join('\n')]);
+  // No agent is quicker; what comes within a tick of the file clock cannot be told apart (find-escapes.ts).
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 25);
   fs.appendFileSync('memory/today.md', '\n## ' + to + '\n\n' + text.slice(0, 2000) + '\n\n' + '\x60\x60\x60\n' + text.slice(0, 500) + '\n\x60\x60\x60\n');
   log({ type: 'assistant', message: { role: 'assistant', content: [{ type: 'text', text: 'Done: ' + text.slice(0, 1000) }] } });
 }
