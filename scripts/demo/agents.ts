@@ -28,6 +28,25 @@ function heredoc(path: string, content: string): string {
   return `cat > '${path}' <<'END_OF_FILE'\n${content.replace(/\n?$/, '\n')}END_OF_FILE`;
 }
 
+/** pi's tools, which OpenClaw has too, but for the shell's name. */
+function piTools(shell: string): Agent['toolCall'] {
+  return (action) => {
+    switch (action.kind) {
+      case 'read':
+        return { name: 'read', args: { path: action.path } };
+      case 'write':
+        return { name: 'write', args: { path: action.path, content: action.content } };
+      case 'edit':
+        return {
+          name: 'edit',
+          args: { path: action.path, edits: [{ oldText: action.from, newText: action.to }] },
+        };
+      case 'shell':
+        return { name: shell, args: { command: action.command } };
+    }
+  };
+}
+
 export const pi: Agent = {
   name: 'pi',
   homeVariable: 'PI_CODING_AGENT_DIR',
@@ -51,21 +70,7 @@ export const pi: Agent = {
     }),
   }),
   env: () => ({ PI_TELEMETRY: '0' }),
-  toolCall(action) {
-    switch (action.kind) {
-      case 'read':
-        return { name: 'read', args: { path: action.path } };
-      case 'write':
-        return { name: 'write', args: { path: action.path, content: action.content } };
-      case 'edit':
-        return {
-          name: 'edit',
-          args: { path: action.path, edits: [{ oldText: action.from, newText: action.to }] },
-        };
-      case 'shell':
-        return { name: 'bash', args: { command: action.command } };
-    }
-  },
+  toolCall: piTools('bash'),
 };
 
 /**
@@ -268,19 +273,5 @@ export const openclaw: Agent = {
     }),
   }),
   env: () => ({}),
-  toolCall(action) {
-    switch (action.kind) {
-      case 'read':
-        return { name: 'read', args: { path: action.path } };
-      case 'write':
-        return { name: 'write', args: { path: action.path, content: action.content } };
-      case 'edit':
-        return {
-          name: 'edit',
-          args: { path: action.path, edits: [{ oldText: action.from, newText: action.to }] },
-        };
-      case 'shell':
-        return { name: 'exec', args: { command: action.command } };
-    }
-  },
+  toolCall: piTools('exec'),
 };

@@ -1,7 +1,6 @@
 /** Text for a person: through their pager on a terminal, and plainly otherwise. */
 import { spawn } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { findCommand } from '../window/command.ts';
 
 /** Resolves when it has been read, or the reader went away. */
 export async function page(text: Buffer): Promise<void> {
@@ -34,16 +33,5 @@ function writePlainly(text: Buffer): Promise<void> {
 function pagerCommand(): string | undefined {
   const chosen = process.env.PAGER;
   if (chosen !== undefined) return chosen === '' || chosen === 'cat' ? undefined : chosen;
-  return isInstalled('less') ? 'less' : undefined;
-}
-
-function isInstalled(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((directory) => {
-    try {
-      accessSync(join(directory, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  return 'path' in findCommand('less', process.env.PATH, '/') ? 'less' : undefined;
 }

@@ -43,10 +43,13 @@ export function entryIn(st: Stat): LowerEntry {
   return { ino, dev, birth, mode, uid, gid, size, nlink, modified, change };
 }
 
-/** The name was not covered before, and is from now on; `st` describes what the lower has there. */
-export function noteBase(parent: Node, name: string, st: Stat): void {
+/**
+ * The name was not covered before, and is from now on; `st` describes what the lower has there, but for the inode number
+ * where it is as the view shows it.
+ */
+export function noteBase(parent: Node, name: string, st: Stat, ino = st.ino): void {
   parent.bases ??= new Map();
-  parent.bases.set(name, { ...entryIn(st), at: Date.now() });
+  parent.bases.set(name, { ...entryIn(st), ino, at: Date.now() });
 }
 
 /** Nothing of the window stands at the name any more. */

@@ -133,7 +133,7 @@ function finish(o: Overlay, node: Node, object: number, st: Stat): number {
   const untimed = copyTimes(o, object, st);
   if (untimed) return untimed;
   if (!node.inUpper) {
-    for (const { parent, name } of node.links()) noteOriginal(node, parent, name, st);
+    for (const { parent, name } of node.links()) noteBase(parent, name, st, node.lowerIno);
     node.origin = pathsOf(o, node);
   }
   node.upper = object;
@@ -143,12 +143,6 @@ function finish(o: Overlay, node: Node, object: number, st: Stat): number {
   // A directory keeps the descriptor of the lower one that shows through it.
   if (!node.isDirectory) o.descriptors.release(node);
   return 0;
-}
-
-/** What was copied, as the lower has it: the view's numbers are not its own. */
-function noteOriginal(node: Node, parent: Node, name: string, st: Stat): void {
-  noteBase(parent, name, st);
-  parent.bases!.get(name)!.ino = node.lowerIno;
 }
 
 /** Every path that the node is known by. */
