@@ -13,6 +13,7 @@ import {
   processesWith,
   type RunResult,
   runWatched,
+  signalAll,
 } from '../harness/watchdog.ts';
 import { assertLower, python, withWorkspace } from './window.ts';
 
@@ -83,7 +84,7 @@ function withMachine(
       try {
         await body(scene);
       } finally {
-        for (const pid of scene.processes()) process.kill(pid, 'SIGKILL');
+        signalAll(scene.processes(), 'SIGKILL');
         machine.end();
       }
     },

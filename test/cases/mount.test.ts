@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { protectedDifferences } from '../harness/forget.ts';
-import { endMarked, markedProcesses, runWatched } from '../harness/watchdog.ts';
+import { endMarked, markedProcesses, runWatched, signalAll } from '../harness/watchdog.ts';
 import { gone, read, servers, sh, withMounts } from './mounts.ts';
 
 withMounts(
@@ -84,7 +84,7 @@ withMounts(
       'mkdir memory/d && rmdir memory/d',
     ].map(loop);
     await delay(300);
-    for (const pid of servers(forget)) process.kill(pid, 'SIGKILL');
+    signalAll(servers(forget), 'SIGKILL');
     for (const writer of writers) assert.equal((await writer).stdout, 'told\n');
     await gone(forget);
     assert.deepEqual(protectedDifferences(workspace), []);
@@ -117,7 +117,7 @@ cat memory/old.md || echo told; cat src/big.txt >/dev/null || echo told; ls memo
       { user: 'root', cwd: '/', timeout: 15_000 },
     );
     for (let i = 0; i < 200 && !existsSync(join(workspace.top, 'ready')); i++) await delay(20);
-    for (const pid of servers(forget)) process.kill(pid, 'SIGKILL');
+    signalAll(servers(forget), 'SIGKILL');
     await gone(forget);
     writeFileSync(join(workspace.top, 'go'), '');
     assert.match((await reader).stdout, /^of the view\n(of the view|told)\ntold\ntold\n$/);

@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Workspace, WorkspaceShape } from '../harness/forget.ts';
 import { forgetFor } from '../harness/users.ts';
-import { forgetMounts, newMark, processesWith, programOf, runWatched } from '../harness/watchdog.ts';
+import {
+  forgetMounts,
+  newMark,
+  processesWith,
+  programOf,
+  runWatched,
+  signalAll,
+} from '../harness/watchdog.ts';
 import { withWorkspace } from './window.ts';
 
 export interface Forget {
@@ -43,7 +50,7 @@ export function withMounts(
         await body(workspace, forget);
       } finally {
         for (const path of forget.mounted()) execFileSync('umount', ['-l', path]);
-        for (const pid of forget.processes()) process.kill(pid, 'SIGKILL');
+        signalAll(forget.processes(), 'SIGKILL');
       }
     },
     { users: ['root'], shape },

@@ -21,6 +21,7 @@ import {
   forgetMounts,
   markedProcesses,
   programOf,
+  signalAll,
   stacksOf,
 } from '../harness/watchdog.ts';
 
@@ -109,7 +110,7 @@ async function killOnce(user: User, which: 'forget' | 'command', random: () => n
     const victim = pids[Math.floor(random() * pids.length)];
     if (victim === undefined) throw new Error(`nothing to kill: ${JSON.stringify(await ended)}`);
     const name = `${describeProcess(victim)} (${which})`;
-    process.kill(victim, 'SIGKILL');
+    signalAll([victim], 'SIGKILL');
     const outcome = (patience: number) =>
       Promise.race([ended.then(() => 'ended'), delay(patience, 'still running')]);
     if ((await outcome(3000)) === 'still running' && which === 'forget') {
@@ -118,7 +119,7 @@ async function killOnce(user: User, which: 'forget' | 'command', random: () => n
       await delay(500);
       const state = lines(log).length > before ? '' : markedProcesses(mark).map(stacksOf).join('\n');
       assert.equal(state, '', `${name} was killed, and the window neither ended nor went on:\n${state}`);
-      for (const pid of victims(mark, which)) process.kill(pid, 'SIGKILL');
+      signalAll(victims(mark, which), 'SIGKILL');
     }
     const now = await outcome(10_000);
     const running = now === 'ended' ? '' : markedProcesses(mark).map(stacksOf).join('\n');
@@ -196,7 +197,7 @@ time.sleep(60)`;
       for (let i = 0; i < 500 && !existsSync(join(workspace.top, 'ready')); i++) await delay(10);
       if (!existsSync(join(workspace.top, 'ready')))
         assert.fail(`it does not start: ${JSON.stringify(await ended)}`);
-      for (const pid of victims(mark, 'forget')) process.kill(pid, 'SIGKILL');
+      signalAll(victims(mark, 'forget'), 'SIGKILL');
       await ended;
       assert.deepEqual(await untilGone(mark), []);
       assert.deepEqual([...snapshot(workspace.path).keys()], [...workspace.before.keys()]);

@@ -155,6 +155,17 @@ export function orphanedConnections(): number[] {
   return connections.filter((one) => !seen.has(one));
 }
 
+/** Signals each process that is still there: a list of processes is old the moment it is read. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
 /** Ends every process with `mark` and the FUSE connections they see; returns their stacks before that. */
 export async function endMarked(mark: string): Promise<string> {
   const pids = markedProcesses(mark);
@@ -164,13 +175,7 @@ export async function endMarked(mark: string): Promise<string> {
   for (let round = 0; round < 20; round++) {
     const left = markedProcesses(mark);
     if (left.length === 0) break;
-    for (const pid of left) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // ended by itself
-      }
-    }
+    signalAll(left, 'SIGKILL');
     await delay(50);
     if (round === 10) abortConnections(orphanedConnections());
   }

@@ -1,4 +1,5 @@
 // `forget mount` of a window that covers several directories: one window, seen and closed as one.
+
 import assert from 'node:assert/strict';
 import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import type { WindowStatus } from '../../src/window/control.ts';
 import { gone, servers, sh, withMounts } from '../cases/mounts.ts';
 import { protectedDifferences, type Workspace } from '../harness/forget.ts';
 import { idsOf } from '../harness/users.ts';
+import { signalAll } from '../harness/watchdog.ts';
 
 function makeHome(workspace: Workspace): string {
   const home = join(workspace.top, 'agent');
@@ -64,7 +66,7 @@ withMounts(
     const home = makeHome(ws);
     assert.equal((await forget.run('mount', '--root', home, ws.path)).code, 0);
     sh(`echo caught >${home}/log`, '/');
-    for (const pid of servers(forget)) process.kill(pid, 'SIGKILL');
+    signalAll(servers(forget), 'SIGKILL');
     await gone(forget);
     assert.equal(readFileSync(join(home, 'log'), 'utf8'), 'old\n');
 

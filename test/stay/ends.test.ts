@@ -17,6 +17,7 @@ import {
   markedProcesses,
   programOf,
   runWatched,
+  signalAll,
   stacksOf,
 } from '../harness/watchdog.ts';
 
@@ -164,7 +165,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
           },
         });
         await delay(round * 70);
-        process.kill(forget, signal);
+        signalAll([forget], signal);
         const result = await window;
         assert.notEqual(result.code, 0, `round ${round}`);
         assert.doesNotMatch(result.stderr, /internal error|^ {4}at /m);
@@ -182,8 +183,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
           user: 'root',
           cwd: '/',
           timeout: 20_000,
-          started: (pid) =>
-            setTimeout(() => existsSync(`/proc/${pid}`) && process.kill(pid, signal), round * 80),
+          started: (pid) => setTimeout(() => signalAll([pid], signal), round * 80),
         });
         const result = await started;
         assert.doesNotMatch(result.stderr, /internal error/);
@@ -259,8 +259,10 @@ async function killCrossed(workspace: Workspace, user: User, round: number): Pro
     },
   }).catch(() => undefined);
   await delay(700 + round * 60);
-  for (const pid of markedProcesses(mark).filter((one) => programOf(one) === 'node'))
-    process.kill(pid, 'SIGKILL');
+  signalAll(
+    markedProcesses(mark).filter((one) => programOf(one) === 'node'),
+    'SIGKILL',
+  );
   for (let i = 0; i < 100 && markedProcesses(mark).length > 0; i++) await delay(50);
   await endMarked(outside);
   await other;

@@ -17,6 +17,7 @@ import {
   programOf,
   type RunResult,
   runWatched,
+  signalAll,
 } from '../harness/watchdog.ts';
 
 /** Longer than doctor may take, whatever hangs. */
@@ -100,9 +101,11 @@ withMounts(
   'a dead mount that no guardian took away is cleared by doctor --fix',
   async (workspace, forget) => {
     assert.equal((await forget.run('mount', workspace.path)).code, 0);
-    for (const pid of forget.processes().filter((one) => programOf(one) !== 'node'))
-      process.kill(pid, 'SIGKILL');
-    for (const pid of servers(forget)) process.kill(pid, 'SIGKILL');
+    signalAll(
+      forget.processes().filter((one) => programOf(one) !== 'node'),
+      'SIGKILL',
+    );
+    signalAll(servers(forget), 'SIGKILL');
     await until('the end of the server', () => forget.processes().length === 0);
     assert.deepEqual(forget.mounted(), [workspace.path]);
     assert.ok((await doctor()).found('mounts').includes(workspace.path));
@@ -218,7 +221,7 @@ withWorkspace(
     await until('the command', () => existsSync(ready));
     await delay(100);
     const pids = processesWith('FORGET_TEST_MARK', mark);
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    signalAll(pids, 'SIGSTOP');
     const server = pids.find((pid) => programOf(pid) === 'node')!;
     const fixed = await doctor('--fix');
     assert.ok(
@@ -226,7 +229,7 @@ withWorkspace(
       fixed.found('windows'),
     );
     assert.equal(stateOf(server), 'T');
-    for (const pid of pids) process.kill(pid, 'SIGCONT');
+    signalAll(pids, 'SIGCONT');
     assert.equal((await window).code, 3);
   },
   { users: users.filter((user) => user === 'root') },

@@ -18,6 +18,7 @@ import {
   processesWith,
   programOf,
   runWatched,
+  signalAll,
 } from '../harness/watchdog.ts';
 
 const NATIVE = ['--quiet', '--driver', 'fuse-native'];
@@ -187,7 +188,7 @@ withWorkspace('kill -9 of forget ends the command and leaves nothing', async (wo
     const servers = () => markedProcesses(mark).filter((pid) => programOf(pid) === 'node');
     await until(() => existsSync(log) && servers().length > 0, 'the writer writes');
     await delay(wait);
-    for (const pid of servers()) process.kill(pid, 'SIGKILL');
+    signalAll(servers(), 'SIGKILL');
     await run;
     await until(() => markedProcesses(mark).length === 0, 'no process is left');
     const mounts = forgetMounts(allPids()).filter((mount) => mount.mountpoint.startsWith(workspace.top));
@@ -235,10 +236,13 @@ withWorkspace(
       await until(() => mounted() === 0 && processes().length === 0, 'closed by umount -f');
 
       assert.equal((await forget('mount', '--driver', 'fuse-native', workspace.path, place)).code, 0);
-      for (const pid of processes().filter((one) => programOf(one) === 'node')) process.kill(pid, 'SIGKILL');
+      signalAll(
+        processes().filter((one) => programOf(one) === 'node'),
+        'SIGKILL',
+      );
       await until(() => mounted() === 0 && processes().length === 0, 'cleared after kill -9');
     } finally {
-      for (const pid of processes()) process.kill(pid, 'SIGKILL');
+      signalAll(processes(), 'SIGKILL');
     }
     assert.deepEqual(protectedDifferences(workspace), []);
   },

@@ -16,7 +16,7 @@ import { withWorkspace } from '../cases/window.ts';
 import type { Workspace, WorkspaceShape } from '../harness/forget.ts';
 import { Machine } from '../harness/machine.ts';
 import { environmentOf, forgetFor, idsOf, readableFor, type User, users } from '../harness/users.ts';
-import { forgetMounts, MARK, newMark, processesWith, runWatched } from '../harness/watchdog.ts';
+import { forgetMounts, MARK, newMark, processesWith, runWatched, signalAll } from '../harness/watchdog.ts';
 
 export interface Live {
   workspace: Workspace;
@@ -49,7 +49,7 @@ export function onMount(title: string, body: (live: Live) => Promise<void>, give
         await act(stage, given.options?.(workspace.top) ?? [], agents, body);
       } finally {
         for (const agent of agents) await agent.end();
-        for (const pid of processesWith('FORGET_TEST_MOUNT', mark)) process.kill(pid, 'SIGKILL');
+        signalAll(processesWith('FORGET_TEST_MOUNT', mark), 'SIGKILL');
         machine?.end();
         for (const { mountpoint } of forgetMounts([process.pid])) {
           if (mountpoint.startsWith(workspace.top)) execFileSync('umount', ['-l', mountpoint]);
