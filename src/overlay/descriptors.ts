@@ -10,6 +10,7 @@
 import { readFileSync } from 'node:fs';
 import { scratchCstring } from '../sys/bytes.ts';
 import { AT_FDCWD, O_CLOEXEC, O_NONBLOCK, O_PATH, O_RDWR } from '../sys/constants.ts';
+import { growDescriptorTable } from '../sys/descriptor-table.ts';
 import { EACCES } from '../sys/errno.ts';
 import { close, errno, openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
@@ -19,12 +20,13 @@ import { NO_FD, type Node, PATH_FD, WRITE_FD } from './node.ts';
 const RESERVED = 256;
 const MOST = 12_000;
 export const WRITE_IDLE_MS = 50;
+/** With so many open there will be more than a new process has room for, which is 256. */
+const SOON_MANY = 32;
 
-/** How many descriptors nodes may keep, by the limit on open files (20,000 where this was measured, 1,024 on small ones). */
-function limitHere(): number {
+/** The limit on open files: 20,000 where this was measured, 1,024 on small ones. */
+function openFilesLimit(): number {
   const line = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
-  const files = line ? Number(line[1]) : 1024;
-  return Math.max(files >> 2, Math.min(MOST, files - RESERVED));
+  return line ? Number(line[1]) : 1024;
 }
 
 export class Descriptors {
@@ -32,6 +34,8 @@ export class Descriptors {
   private hand = 0;
   private readonly writable = new Set<Node>();
   private readonly limit: number;
+  /** Numbers that this process's descriptors may take. */
+  private readonly numbers: number;
   private readonly stat = new Stat();
   /** Called before a descriptor that may write to a lower file is closed. */
   closing: (node: Node) => void = () => {};
@@ -40,7 +44,9 @@ export class Descriptors {
 
   /** `share` is how much of what this process may have open is for these nodes, where others have nodes too. */
   constructor(share = 1) {
-    this.limit = Math.floor(limitHere() * share);
+    const files = openFilesLimit();
+    this.limit = Math.floor(Math.max(files >> 2, Math.min(MOST, files - RESERVED)) * share);
+    this.numbers = Math.min(files, MOST + RESERVED);
   }
 
   /** Gives the node this descriptor, in place of the one it may have had. */
@@ -54,6 +60,7 @@ export class Descriptors {
     node.fdKind = kind;
     node.fdUsed = true;
     this.count++;
+    if (this.count === SOON_MANY) growDescriptorTable(this.numbers);
     if (kind === WRITE_FD && !node.inUpper) this.writable.add(node);
     else this.writable.delete(node);
   }

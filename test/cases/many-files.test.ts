@@ -48,6 +48,20 @@ print('given back' if descriptors() < 15_500 else descriptors())
   exec: { timeout: 110_000 },
 });
 
+inWindow('room for many descriptors is made in one go, and only where some are opened', {
+  script: python(`${SERVER}${TREE}
+def room(): return int(next(l for l in open(f'/proc/{server}/status') if l.startswith('FDSize')).split()[1])
+print('small' if room() <= 256 else room())
+make(200, 20)
+for _ in range(200):
+    if room() > 256: break
+    time.sleep(0.02)
+print('room for all' if room() >= 12_000 else room())
+`),
+  prints: 'small\nroom for all\n',
+  users: ['root'],
+});
+
 withWorkspace(
   '100,000 known files take less than 150 MB, and give them back when the kernel forgets',
   async (workspace) => {
