@@ -26,6 +26,7 @@ import { bySystemCall } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import type { OnClose } from './on-close.ts';
+import { type Prefetch, prefetchLater } from './prefetch.ts';
 import { reportLines, type WindowReport } from './report.ts';
 import { say } from './say.ts';
 import type { WindowSettings } from './settings.ts';
@@ -83,10 +84,12 @@ export async function execWindow(settings: WindowSettings, command: Command): Pr
       running.go();
     }
     const guard = guardLater(running, launcher, window.mountpoints);
+    const prefetch = prefetchFor(running, launcher, window, settings);
     const started = Date.now();
     const control = await listen(id, settings, command, window);
     const end = await running.done;
     guard.dismiss();
+    void prefetch.dismiss();
     const leftovers = await endLeftovers(running, { mountNamespace: mountNamespace() });
     const unkept = outcomes && (await keepAtClose(window, running, command.onClose));
     // Somebody outside may be keeping at this moment.
@@ -162,6 +165,24 @@ function guardLater(
       guardian?.dismiss();
     },
   };
+}
+
+function prefetchFor(
+  running: StartedCommand,
+  launcher: Launcher,
+  window: Window,
+  { workspace }: WindowSettings,
+): Prefetch {
+  return prefetchLater({
+    launcher,
+    workspace,
+    tracked: window.tracked,
+    knownNodes: () => window.knownNodes,
+    adopt: (pid) => {
+      running.addBystander(pid);
+      return () => running.bystanders().includes(pid);
+    },
+  });
 }
 
 const KILL_AFTER_MS = 2000;

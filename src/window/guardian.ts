@@ -24,7 +24,7 @@ const PIPE = 3;
 /** Of 50 ms and the time that looking takes. */
 const END_ROUNDS = 100;
 const NAME = 'forget-guardian';
-const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
+export const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
 
 /**
  * Mounts are told by the device's number: another may stand at the same place by then. Where the window has a mount

@@ -1,6 +1,7 @@
 /** Serving a mount until it is unmounted: by `forget unmount`, a signal, or by hand. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { displayName } from '../sys/bytes.ts';
+import { WNOHANG, waitpid } from '../sys/spawn.ts';
 import { account, accountOf, writeReport } from './account.ts';
 import { findLauncher } from './command.ts';
 import { type CloseAnswer, serveControl, type WindowStatus } from './control.ts';
@@ -11,6 +12,7 @@ import { lookingAt } from './looking.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
+import { type Prefetch, prefetchLater } from './prefetch.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
 import { testInChild } from './self-test-child.ts';
@@ -46,6 +48,7 @@ export async function serveMount(
   const launcher = findLauncher();
   const window = new Window(settings, mountpoint, mounter);
   let guardian: { dismiss(): void } | undefined;
+  let prefetch: Prefetch | undefined;
   const mounts: GuardedMount[] = [];
   const close = async () => {
     // First: nobody who unmounts has to wait for an answer.
@@ -69,6 +72,9 @@ export async function serveMount(
     const outcomes: (Outcome | undefined)[] = [];
     for (const path of window.canaryPaths) outcomes.push(await testInChild(path, window.canary.token));
     window.tested(outcomes);
+    const { tracked } = window;
+    const knownNodes = () => window.knownNodes;
+    prefetch = prefetchLater({ launcher, workspace: mountpoint, tracked, knownNodes, adopt });
     const windows = await windowsOf(window, settings, first);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};
@@ -79,6 +85,7 @@ export async function serveMount(
     const unmount = async (force: boolean): Promise<{ lines: string[] }> => {
       if (force) await close();
       else {
+        await prefetch?.dismiss();
         await window.quiet();
         const standing = window.mountpoints.filter((place) => forgetDeviceAt(place) !== undefined);
         // All or none: one root alone would be half a window.
@@ -129,6 +136,8 @@ export async function serveMount(
     const report = await account(window, settings, started, [], { kind: 'mount' });
     const lines = settings.quiet ? report.defects : reportLines(report, settings.verbose);
     const unwritten = settings.report !== undefined ? writeReport(settings.report, report) : undefined;
+    // Whoever unmounted may mount again at once, and nobody is to have the workspace open then.
+    await window.leaveLower();
     settle(unwritten ? [...lines, unwritten] : lines);
     say(lines);
     // Whoever asked for the end gets its answer first, which may have to wait for the kernel's umount.
@@ -139,10 +148,21 @@ export async function serveMount(
   } finally {
     await close();
     for (const signal of CLOSING) process.off(signal, onSignal);
+    void prefetch?.dismiss();
     guardian?.dismiss();
     window.end();
     await window.release();
   }
+}
+
+/** A child that Node knows nothing of. */
+function adopt(pid: number): () => boolean {
+  const status = Buffer.alloc(4);
+  let running = true;
+  return () => {
+    running &&= waitpid(pid, status, WNOHANG) === 0;
+    return running;
+  };
 }
 
 interface Windows {

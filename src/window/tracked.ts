@@ -1,6 +1,6 @@
 /**
- * Which files that git tracks the rules protect: a `train.jsonl` in a repository is source, and who works on it
- * wants to know before its changes are gone.
+ * What git tracks in the workspace. Which of it the rules protect: a `train.jsonl` in a repository is source, and who
+ * works on it wants to know before its changes are gone. And in which directories it is, for prefetch.ts.
  *
  * git's index is read here, by its format (Documentation/gitformat-index.txt, versions 2 to 4), and git is not
  * run: it would execute what the repository's own configuration names, perhaps as root.
@@ -14,26 +14,49 @@ const HEADER = 12;
 const FIXED = 60;
 const EXTENDED = 0x4000;
 
-/** Byte strings relative to the workspace, at most `limit` of them. An index that cannot be read has none. */
-export function protectedTracked(
-  workspace: string,
-  rules: Rules,
-  limit: number,
-): { paths: string[]; more: number } {
+/** Byte strings relative to the workspace. */
+export interface Tracked {
+  files: number;
+  /** All that lead to a tracked file, each after the one that holds it; the workspace itself is "". */
+  directories: ReadonlySet<string>;
+  /** Protected files, as many as were asked for, and how many more there are. */
+  paths: string[];
+  more: number;
+}
+
+/** An index that cannot be read tracks nothing. At most `limit` protected paths. */
+export function trackedIn(workspace: string, rules: Rules, limit: number): Tracked {
+  const directories = new Set<string>();
   const paths: string[] = [];
+  let files = 0;
   let more = 0;
   const repository = repositoryOf(workspace);
   const index = repository && readIndex(repository.gitDir);
-  if (!index) return { paths, more };
+  if (!index) return { files, directories, paths, more };
   const prefix = repository.top === workspace ? '' : `${posix.relative(repository.top, workspace)}/`;
+  let last: string | undefined;
   for (const path of indexPaths(index)) {
     if (!path.startsWith(prefix)) continue;
     const relative = path.slice(prefix.length);
+    files++;
+    const directory = directoryOf(relative);
+    if (directory !== last) addWithParents(directories, directory);
+    last = directory;
     if (!rules.protects(relative)) continue;
     if (paths.length < limit) paths.push(relative);
     else more++;
   }
-  return { paths, more };
+  return { files, directories, paths, more };
+}
+
+function directoryOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
+}
+
+function addWithParents(directories: Set<string>, directory: string): void {
+  if (directories.has(directory)) return;
+  if (directory !== '') addWithParents(directories, directoryOf(directory));
+  directories.add(directory);
 }
 
 function repositoryOf(workspace: string): { top: string; gitDir: string } | undefined {

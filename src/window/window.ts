@@ -22,7 +22,7 @@ import { Server, type WindowState } from './server.ts';
 import type { WindowSettings } from './settings.ts';
 import { shownFrom } from './shown-path.ts';
 import { joinStates } from './state.ts';
-import { protectedTracked } from './tracked.ts';
+import { type Tracked, trackedIn } from './tracked.ts';
 
 const MOST_TRACKED = 5;
 
@@ -39,7 +39,7 @@ interface OpenRoot {
 export class Window {
   readonly opened = new Date();
   readonly canary: Canary;
-  readonly tracked: { paths: string[]; more: number };
+  readonly tracked: Tracked;
   /** Byte strings; the first is where the workspace is mounted, or the directory that holds it. */
   readonly mountpoints: readonly string[];
   private readonly settings: WindowSettings;
@@ -48,6 +48,7 @@ export class Window {
   private readonly roots: OpenRoot[] = [];
   private readonly upperFs: UpperFs | Promise<UpperFs>;
   private upper: Upper | undefined;
+  private left: Promise<void> | undefined;
 
   /** Makes everything but the mounts. Throws SysError, RuleError or Failure, with nothing left behind. */
   constructor(settings: WindowSettings, mountpoint: string, mounter: Mounter = bySystemCall) {
@@ -71,7 +72,7 @@ export class Window {
     }
     // A failure before `mount` waits for it is told there.
     if (this.upperFs instanceof Promise) this.upperFs.catch(() => {});
-    this.tracked = protectedTracked(settings.workspace, workspaceRules, MOST_TRACKED);
+    this.tracked = trackedIn(settings.workspace, workspaceRules, MOST_TRACKED);
   }
 
   /** Mounts, and serves from then on. */
@@ -121,6 +122,11 @@ export class Window {
 
   get servers(): Server[] {
     return this.roots.map(({ server }) => server).filter((server) => server !== undefined);
+  }
+
+  /** Files and directories that the kernel or forget itself knows of. */
+  get knownNodes(): number {
+    return this.servers.reduce((sum, { overlay }) => sum + overlay.table.size, 0);
   }
 
   /** For whoever looks into the window or keeps of it. From `mount` on. */
@@ -183,16 +189,26 @@ export class Window {
     }
   }
 
+  /** After `end`: has nothing of the real directories open any more. */
+  leaveLower(): Promise<void> {
+    this.left ??= this.closeLower();
+    return this.left;
+  }
+
+  private async closeLower(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.release()));
+    for (const { lower } of this.roots) close(lower);
+  }
+
   /** After `end`: gives back every descriptor. For a process that goes on. */
   async release(): Promise<void> {
-    await Promise.all(this.servers.map((server) => server.release()));
+    await this.leaveLower();
     if (this.upper) this.upper.close();
     else
       await Promise.resolve(this.upperFs).then(
         ({ fd }) => close(fd),
         () => {},
       );
-    for (const { lower } of this.roots) close(lower);
   }
 
   /** Lines for the person at open: what else is covered, and what git tracks that the rules match. */

@@ -1,0 +1,116 @@
+// The directories of a large repository are read ahead, so that its files are known before anybody asks for them.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { withMounts } from '../cases/mounts.ts';
+import { withWorkspace } from '../cases/window.ts';
+import { withViews } from '../freshness/views.ts';
+import { idsOf, users } from '../harness/users.ts';
+
+const PER_DIRECTORY = 20;
+
+/** A repository with tracked files in `d0/` and so on, and a directory that is not tracked. */
+function repository(path: string, files: number, perDirectory = PER_DIRECTORY): void {
+  for (let i = 0; i < files; i++) {
+    const directory = join(path, `d${Math.floor(i / perDirectory)}`);
+    if (i % perDirectory === 0) mkdirSync(directory);
+    writeFileSync(join(directory, `f${i}`), `${i}\n`);
+  }
+  execFileSync('git', ['init', '-q', path]);
+  execFileSync('git', ['-c', 'safe.directory=*', '-C', path, 'add', '-A']);
+  mkdirSync(join(path, 'untracked'));
+  writeFileSync(join(path, 'untracked/file'), 'x');
+}
+
+const lookAtAll = (files: number) => `
+import os
+for i in range(${files}): assert os.lstat(f'd{i // ${PER_DIRECTORY}}/f{i}').st_size > 0
+`;
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    if (holds()) return;
+    await delay(20);
+  }
+  assert.fail(`not within 10 seconds: ${what}`);
+}
+
+for (const user of users) {
+  const { uid, gid } = idsOf(user);
+  const shape = (files: number) => ({
+    empty: true,
+    prepare: (path: string) => {
+      repository(path, files);
+      execFileSync('chown', ['-R', `${uid}:${gid}`, path]);
+    },
+  });
+
+  withWorkspace(
+    'the files of a large repository are known before anybody asks, and what git does not track is not',
+    async (workspace) => {
+      await withViews(workspace, async ({ inside, status }) => {
+        const lists = () => status().requests.READDIRPLUS ?? 0;
+        await until('all directories are read', () => lists() >= 61);
+        await delay(100);
+        const before = status();
+        await inside.run('python3', '-c', lookAtAll(1200));
+        const { LOOKUP = 0 } = before.requests;
+        const asked = status().requests.LOOKUP! - LOOKUP;
+        assert.ok(asked < 100, `${asked} LOOKUP for 1,200 files`);
+        assert.equal(lists(), before.requests.READDIRPLUS);
+        await inside.run('ls', 'untracked');
+        assert.equal(lists(), before.requests.READDIRPLUS! + 1);
+      });
+    },
+    { users: [user], shape: shape(1200) },
+  );
+
+  withWorkspace(
+    'a small repository is not read ahead',
+    async (workspace) => {
+      await withViews(workspace, async ({ status }) => {
+        await delay(400);
+        assert.equal(status().requests.READDIRPLUS ?? 0, 0);
+      });
+    },
+    { users: [user], shape: shape(400) },
+  );
+}
+
+withMounts(
+  'a mount can be unmounted while it is read ahead, and untracked files without end are not read to their end',
+  async (workspace, forget) => {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1G,nr_inodes=300k', 'tmpfs', workspace.path]);
+    try {
+      repository(workspace.path, 1200, 2);
+      // The kernel asks for no more than one buffer of a directory's entries with their attributes.
+      const fill = "for i in range(600):\n for j in range(180): open(f'd{i}/u{j}', 'w')";
+      execFileSync('python3', ['-c', fill], { cwd: workspace.path });
+      const readers = () =>
+        forget
+          .processes()
+          .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('forget-prefetch'));
+      const does = async (what: string) => {
+        const { code, stderr } = await forget.run(what, workspace.path);
+        assert.equal(code, 0, stderr);
+      };
+      await does('mount');
+      await until('it is read', () => readers().length === 1);
+      await does('unmount');
+
+      await does('mount');
+      await until('it is read', () => readers().length === 1);
+      await until('it has had enough', () => readers().length === 0);
+      const { stdout } = await forget.run('status', '--json');
+      const windows = JSON.parse(stdout) as { workspace: string; memory: { nodes: number } }[];
+      const { nodes } = windows.find((one) => one.workspace === workspace.path)!.memory;
+      assert.ok(nodes > 60_000 && nodes < 90_000, `${nodes} nodes`);
+      await does('unmount');
+    } finally {
+      for (const path of [...forget.mounted(), workspace.path]) execFileSync('umount', ['-l', path]);
+    }
+  },
+  { empty: true },
+);
