@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openDevFuse } from '../../test/harness/dev-fuse.ts';
 import { chart } from './chart.ts';
+import { freshDisk } from './disk.ts';
 import { describeMachine } from './machine.ts';
 import { makeMaterial, type Owner } from './material.ts';
 import { measure } from './measure.ts';
@@ -30,7 +31,8 @@ const USAGE = `npm run bench -- [options]
   --workloads a,b    these workloads alone (a part of a name is enough): ${[...workloads.map(({ id }) => id), START].join(', ')}
   --rounds N         default 5
   --quick            one round, without the tree of 50,000 files
-  --directory DIR    where the trees are made, default /var/tmp: on a disk; /dev/shm is a tmpfs
+  --directory DIR    where the trees are made, on the filesystem that is there; default: on one of the run's own, made
+                     in a file in /var/tmp (as root; else in /var/tmp itself)
   --json FILE        write the figures there
   --from FILE        measure nothing: make the page and the chart from figures of --json`;
 
@@ -45,7 +47,7 @@ function options() {
       workloads: { type: 'string' },
       rounds: { type: 'string' },
       quick: { type: 'boolean', default: false },
-      directory: { type: 'string', default: '/var/tmp' },
+      directory: { type: 'string' },
       json: { type: 'string' },
       from: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -88,11 +90,15 @@ async function run(given: Options): Promise<Results> {
     return !why;
   });
   await openDevFuse();
-  mkdirSync(given.directory, { recursive: true });
-  const base = realpathSync(mkdtempSync(join(given.directory, 'forget-bench-')));
+  const directory = given.directory ?? '/var/tmp';
+  mkdirSync(directory, { recursive: true });
+  const base = realpathSync(mkdtempSync(join(directory, 'forget-bench-')));
   chmodSync(base, 0o755);
+  const disk = given.directory === undefined ? freshDisk(base, say) : undefined;
+  const trees = disk?.path ?? base;
   const cleanUp = () => {
     unmountAll();
+    disk?.remove();
     rmSync(base, { recursive: true, force: true });
   };
   const interrupted = () => {
@@ -101,9 +107,9 @@ async function run(given: Options): Promise<Results> {
   };
   process.on('SIGINT', interrupted).on('SIGTERM', interrupted);
   try {
-    const machine = describeMachine(base, [...TOOLS, ...peers]);
+    const machine = describeMachine(trees, [...TOOLS, ...peers]);
     const want = { large: ids.some((id) => id.endsWith('-50k')), npm: ids.includes('npm-ci') };
-    const make = (owner: Owner) => makeMaterial(join(base, owner), owner, want, say);
+    const make = (owner: Owner) => makeMaterial(join(trees, owner), owner, want, say);
     const ordinary = make('ordinary');
     const material = { ordinary, root: isRoot ? make('root') : ordinary };
     const rounds = given.quick ? 1 : Number(given.rounds ?? 5);

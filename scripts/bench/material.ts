@@ -6,6 +6,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   rmSync,
   statSync,
   utimesSync,
@@ -22,11 +23,20 @@ export const STREAM_FILE = 'large.bin';
 /** Where the workloads write, in the root of a tree. */
 export const OUT = 'bench-out';
 
+const OBJECT = /^[0-9a-f]{2}\/[0-9a-f]{38}$/;
+
 export type TreeName = 'small' | 'large' | 'stream';
+
+export interface LowerTree {
+  path: string;
+  files: string[];
+  /** git's own, one a file: nobody reads them ahead. */
+  objects: string[];
+}
 
 export interface Material {
   /** Lowers. `large` is there only where it was wanted. */
-  trees: Partial<Record<TreeName, { path: string; files: string[] }>>;
+  trees: Partial<Record<TreeName, LowerTree>>;
   scratch: string;
   /** A source tree outside every mount, without a repository. */
   source: string;
@@ -75,12 +85,7 @@ export function makeMaterial(
   return { trees, scratch, source, project, npmCache: at('npm-cache'), env };
 }
 
-function repository(
-  path: string,
-  shape: TreeShape,
-  owner: Owner,
-  env: NodeJS.ProcessEnv,
-): { path: string; files: string[] } {
+function repository(path: string, shape: TreeShape, owner: Owner, env: NodeJS.ProcessEnv): LowerTree {
   const files = makeSourceTree(path, shape);
   // Before git looks at them, since it reads again what has changed its owner.
   const given = isRoot && owner === 'ordinary';
@@ -88,15 +93,18 @@ function repository(
   commitAll(path, { argv: given ? asOrdinary : [], env });
   appendFileSync(join(path, '.git/info/exclude'), `/${OUT}\n`);
   copyFileSync(join(path, '.git/index'), `${path}.index`);
-  return { path, files };
+  const objects = readdirSync(join(path, '.git/objects'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => OBJECT.test(name))
+    .map((name) => join('.git/objects', name));
+  return { path, files, objects };
 }
 
 /** One file of random bytes, so that no layer can be clever about them; on the disk, so that its cache can be dropped. */
-function stream(path: string): { path: string; files: string[] } {
+function stream(path: string): LowerTree {
   mkdirSync(path);
   const size = ['bs=1M', `count=${STREAM_BYTES >> 20}`, 'conv=fsync'];
   execFileSync('dd', ['if=/dev/urandom', `of=${join(path, STREAM_FILE)}`, ...size], { stdio: 'ignore' });
-  return { path, files: [STREAM_FILE] };
+  return { path, files: [STREAM_FILE], objects: [] };
 }
 
 /** Puts a lower back to what it was: what was written is gone, and git's index is the first one. */

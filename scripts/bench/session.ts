@@ -30,6 +30,8 @@ export interface SessionOptions {
   env: NodeJS.ProcessEnv;
   /** Where the session's user finds driver.mjs. Default: here. */
   driver?: string;
+  /** Milliseconds before the first step. */
+  settle?: number;
 }
 
 export class Session {
@@ -43,7 +45,7 @@ export class Session {
   static async start(prefix: readonly string[], options: SessionOptions): Promise<Session> {
     const session = new Session([...prefix, process.execPath, options.driver ?? driver], options);
     session.window = (await session.do({ step: 'window' })).value as string | undefined;
-    await delay(SETTLE_MS);
+    await delay(options.settle ?? SETTLE_MS);
     return session;
   }
 

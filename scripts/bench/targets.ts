@@ -48,6 +48,8 @@ export const ORDINARY = isRoot ? 1001 : process.getuid!();
 export const asOrdinary: readonly string[] = isRoot
   ? ['setpriv', '--reuid', String(ORDINARY), '--regid', String(ORDINARY), '--clear-groups', '--']
   : [];
+/** What an agent takes at least until its first look at the workspace; forget reads ahead meanwhile. */
+const START_MS = 1000;
 const nothing = (): undefined => undefined;
 const needsRoot = (): string | undefined => (isRoot ? undefined : 'only root may');
 
@@ -58,7 +60,7 @@ const native: Target = {
   about: 'the bare directory',
   unavailable: nothing,
   async open({ lower, env }) {
-    const session = await Session.start([], { cwd: lower, env });
+    const session = await Session.start([], { cwd: lower, env, settle: START_MS });
     return { session, close: () => session.end() };
   },
 };
@@ -85,7 +87,7 @@ function forgetTarget(
         ...(how.options ?? []),
         '--',
       ];
-      const session = await Session.start(line, { cwd: lower, env });
+      const session = await Session.start(line, { cwd: lower, env, settle: START_MS });
       return { session, requests: () => requestsSoFar(session.window!), close: () => session.end() };
     },
   };
@@ -118,7 +120,7 @@ function mountedTarget(
       const [program, ...args] = command(at);
       execFileSync(program!, args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: 20_000 });
       mounted.add(at.mountpoint);
-      const session = await Session.start([], { cwd: at.mountpoint, env });
+      const session = await Session.start([], { cwd: at.mountpoint, env, settle: START_MS });
       return {
         session,
         async close() {

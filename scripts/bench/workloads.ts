@@ -1,6 +1,6 @@
 /**
  * The workloads, in scenes: a scene is a fresh mount and what is done in it, one thing after the other. "First" means a
- * fresh mount over a lower that is in the page cache; "warm" is the same again. A cold lower would cost every target
+ * fresh mount, a second old, over a lower that is in the page cache; "warm" is the same again. A cold lower would cost every target
  * the same time of the disk.
  */
 import { join } from 'node:path';
@@ -98,7 +98,7 @@ export const scenes: readonly Scene[] = [
   {
     tree: 'small',
     steps: ({ trees }) => {
-      const step: Step = { step: 'stat', paths: trees.small!.files };
+      const step: Step = { step: 'stat', paths: trees.small!.objects };
       return [
         { workload: 'stat-first', step },
         { workload: 'stat-warm', step },

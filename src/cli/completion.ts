@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import type { Shell } from './completion-script.ts';
+import { print } from './output.ts';
 
 const after = `
 Commands, options, files, the ids of open windows, and after "forget exec --" whatever your
@@ -22,6 +23,6 @@ export function addCompletion(program: Command): void {
     .addHelpText('after', after)
     .action(async (shell: Shell) => {
       const { completionScript } = await import('./completion-script.ts');
-      process.stdout.write(completionScript(program, shell));
+      print(completionScript(program, shell));
     });
 }

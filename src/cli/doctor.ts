@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Context } from './main.ts';
-import { printable, printJson } from './output.ts';
+import { print, printable, printJson } from './output.ts';
 
 const after = `
 With --json, standard output gets {"ok": true or false, "checks": [...]}, each check with
@@ -31,10 +31,10 @@ export function addDoctor(program: Command, context: Context): void {
       else {
         const width = Math.max(...checks.map((check) => check.name.length));
         for (const { name, status, found, advice } of checks) {
-          process.stdout.write(`${status.padEnd(5)} ${name.padEnd(width)}  ${printable(found)}\n`);
-          if (advice) process.stdout.write(`${' '.repeat(width + 8)}-> ${printable(advice)}\n`);
+          print(`${status.padEnd(5)} ${name.padEnd(width)}  ${printable(found)}\n`);
+          if (advice) print(`${' '.repeat(width + 8)}-> ${printable(advice)}\n`);
         }
-        process.stdout.write(
+        print(
           ok
             ? '\nforget exec can work here\n'
             : '\nforget exec cannot work here until each "fail" is mended\n',

@@ -9,7 +9,7 @@ import { findWindow, heldIn } from '../window/find-window.ts';
 import { heldLine, sizeText } from '../window/held-lines.ts';
 import type { ListedPath, LookingMethods } from '../window/looking-methods.ts';
 import { compare, diffLines, forTerminal, LARGE, type Versions } from './diff-text.ts';
-import { printable, printJson, say } from './output.ts';
+import { print, printable, printJson, say } from './output.ts';
 import { page } from './pager.ts';
 
 export interface LookOptions {
@@ -34,8 +34,8 @@ export async function list(paths: readonly string[], options: LookOptions, cwd: 
     );
     return;
   }
-  if (held.length === 0) process.stdout.write(`window ${window.id} holds nothing\n`);
-  else process.stdout.write(held.map((one) => `${printable(heldLine(one))}\n`).join(''));
+  if (held.length === 0) print(`window ${window.id} holds nothing\n`);
+  else print(held.map((one) => `${printable(heldLine(one))}\n`).join(''));
 }
 
 export async function diff(paths: readonly string[], options: LookOptions, cwd: string): Promise<void> {
@@ -107,10 +107,8 @@ export async function log(options: LookOptions & { follow?: true }, cwd: string)
   const follow = options.follow ?? false;
   const onPart = (part: unknown) => {
     const lines = (part as LogEntry[]).map(options.json ? jsonLine : logLine);
-    process.stdout.write(lines.join(''));
+    print(lines.join(''));
   };
-  // Who reads it has seen enough.
-  process.stdout.on('error', () => process.exit(0));
   try {
     await request(window.id, 'log', { follow }, { onPart, ...(follow && { patience: 0 }) });
   } catch (error) {
@@ -165,7 +163,7 @@ export async function keep(
   else {
     for (const { path, kind, type, size } of kept) {
       const what = kind === 'deleted' ? 'deleted' : type === 'file' ? sizeText(size) : `a ${type}`;
-      process.stdout.write(`${dryRun ? 'would keep' : 'kept'} ${printable(path)}  ${what}\n`);
+      print(`${dryRun ? 'would keep' : 'kept'} ${printable(path)}  ${what}\n`);
     }
     sayConflicts(conflicts, dryRun);
   }

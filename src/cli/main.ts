@@ -18,7 +18,7 @@ import { addLog } from './log.ts';
 import { addManualPage } from './manual.ts';
 import { addMount } from './mount.ts';
 import { addOpen } from './open.ts';
-import { say } from './output.ts';
+import { print, say } from './output.ts';
 import { addPresets } from './presets.ts';
 import { addReport } from './report.ts';
 import { addShell } from './shell.ts';
@@ -54,11 +54,25 @@ async function run(args: string[]): Promise<number> {
     .enablePositionalOptions()
     .showSuggestionAfterError()
     .exitOverride()
-    .configureOutput({ outputError: (text) => say(explainUsage(text)) });
+    .configureOutput({ writeOut: print, outputError: (text) => say(explainUsage(text)) });
   program.addHelpText(
     'after',
     `\nExit code: 0, or ${failed} when forget itself fails; "forget exec" gives the command's own.`,
   );
+  // Its start is counted in milliseconds, and nothing that it prints speaks of the other commands.
+  if (args[0] === 'exec') addExec(program, context);
+  else addCommands(program, context);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : failed;
+    say(explain(error));
+    return failed;
+  }
+}
+
+function addCommands(program: Command, context: Context): void {
   addExec(program, context);
   addShell(program, context);
   addMount(program, context);
@@ -75,14 +89,6 @@ async function run(args: string[]): Promise<number> {
   addReport(program);
   addCompletion(program);
   addManualPage(program);
-  try {
-    await program.parseAsync(args, { from: 'user' });
-    return code;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : failed;
-    say(explain(error));
-    return failed;
-  }
 }
 
 /** Commander's text, in which what was typed are bytes, and a suggestion stands on a line of its own. */

@@ -16,6 +16,20 @@ export function say(line: string): void {
   sayLines([`forget: ${printable(line)}`]);
 }
 
+let listening = false;
+
+/** To standard output. Who reads no more (`| head`) has all that it wanted. */
+export function print(text: string): void {
+  if (!listening) {
+    listening = true;
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      process.exit(0);
+    });
+  }
+  process.stdout.write(text);
+}
+
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  print(`${JSON.stringify(value, null, 2)}\n`);
 }

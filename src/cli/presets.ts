@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { displayName } from '../sys/bytes.ts';
 import type { Context } from './main.ts';
-import { printable, printJson } from './output.ts';
+import { print, printable, printJson } from './output.ts';
 
 const after = `
 A preset says where an agent keeps its state outside of the workspace: what a window over it
@@ -43,7 +43,7 @@ export function addPresets(program: Command, context: Context): void {
       else {
         const text =
           name === undefined ? presets.map(summary).join('\n') : presets.map(description).join('\n\n');
-        process.stdout.write(`${text.split('\n').map(printable).join('\n')}\n`);
+        print(`${text.split('\n').map(printable).join('\n')}\n`);
       }
     });
 }

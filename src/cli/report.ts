@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { printable, printJson } from './output.ts';
+import { print, printable, printJson } from './output.ts';
 
 const after = `
 FILE is what "--report FILE" of another command wrote.
@@ -25,10 +25,10 @@ export function addReport(program: Command): void {
       if (options.json) return printJson(report);
       if (options.markdown) {
         const { reportMarkdown } = await import('../window/report-markdown.ts');
-        process.stdout.write(reportMarkdown(report));
+        print(reportMarkdown(report));
         return;
       }
       const { reportLines } = await import('../window/report.ts');
-      for (const line of reportLines(report, true)) process.stdout.write(`${printable(line)}\n`);
+      for (const line of reportLines(report, true)) print(`${printable(line)}\n`);
     });
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { WindowStatus } from '../window/control.ts';
-import { printable, printJson, say } from './output.ts';
+import { print, printable, printJson, say } from './output.ts';
 
 const after = `
 Lists the windows of this user, and for root everyone's. With --json, standard output gets an array of objects:
@@ -30,10 +30,10 @@ export function addStatus(program: Command): void {
       );
       windows.sort((a, b) => a.since.localeCompare(b.since));
       if (options.json) printJson(windows);
-      else if (windows.length === 0) process.stdout.write('no open windows\n');
+      else if (windows.length === 0) print('no open windows\n');
       else {
         const { formatSize } = await import('../window/size.ts');
-        process.stdout.write(windows.map((window) => describe(window, formatSize)).join('\n'));
+        print(windows.map((window) => describe(window, formatSize)).join('\n'));
       }
     });
 }

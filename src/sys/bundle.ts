@@ -8,9 +8,9 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
 
-/** A CommonJS file as a function of what it needs. */
+/** A CommonJS file, which is ASCII (esbuild writes no other), as a function of what it needs. */
 export function compileBundle(file: string, cachedData?: Buffer): Script {
-  const source = `(function (require, __filename) { const module = { exports: {} }, exports = module.exports; ${readFileSync(file, 'utf8')}\n})`;
+  const source = `(function (require, __filename) { const module = { exports: {} }, exports = module.exports; ${readFileSync(file, 'latin1')}\n})`;
   return new Script(source, { filename: file, cachedData });
 }
 

@@ -9,9 +9,7 @@
  * kernel sends when the server's main thread is gone; the end of a pipe, which comes only with the last thread, is for
  * an end before that was asked for.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { rawEnvironment } from '../sys/argv.ts';
 import { socketpair } from '../sys/descriptor-passing.ts';
@@ -20,7 +18,7 @@ import { kill, spawnProcess } from '../sys/spawn.ts';
 import { childrenOf } from './ancestry.ts';
 import type { Launcher } from './command.ts';
 
-const PIPE = 3;
+export const GUARDIAN_PIPE = 3;
 /** Of 50 ms and the time that looking takes. */
 const END_ROUNDS = 100;
 const NAME = 'forget-guardian';
@@ -67,7 +65,7 @@ clear() {
 }
 over=
 trap 'clear "$@"' USR1
-read -r _ <&${PIPE}
+read -r _ <&${GUARDIAN_PIPE}
 over=1
 clear "$@"`;
 
@@ -79,7 +77,7 @@ export interface GuardedMount {
 }
 
 /** The shell's arguments: text, since Node's own are; the script makes bytes of it. */
-function argumentsFor(
+export function guardianArguments(
   { shell }: Launcher,
   mounts: readonly GuardedMount[],
   detach: readonly string[],
@@ -95,30 +93,8 @@ function argumentsFor(
   return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, namespace, list.join(' '), ...detach];
 }
 
-/** `detach` is the command that takes a mount away. It ends when `dismiss` is called. */
-export function startGuardian(
-  launcher: Launcher,
-  mounts: readonly GuardedMount[],
-  detach: readonly string[],
-): { dismiss(): void } {
-  const child: ChildProcess = spawn(launcher.setpriv, argumentsFor(launcher, mounts, detach, 'shared'), {
-    cwd: '/',
-    detached: true,
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  });
-  child.unref();
-  const pipe = child.stdio[PIPE] as Socket;
-  pipe.unref();
-  return {
-    dismiss: () => {
-      child.kill('SIGKILL');
-      pipe.destroy();
-    },
-  };
-}
-
 /**
- * The same for a window whose mount goes with its namespace, started where Node's child_process may not be used
+ * For a window whose mount goes with its namespace, started where Node's child_process may not be used
  * (supervision.ts): the caller reaps the process. Throws SysError.
  */
 export function startWindowGuardian(
@@ -130,11 +106,11 @@ export function startWindowGuardian(
   try {
     const pid = spawnProcess({
       path: launcher.setpriv,
-      argv: [launcher.setpriv, ...argumentsFor(launcher, mounts, detach, 'own')],
+      argv: [launcher.setpriv, ...guardianArguments(launcher, mounts, detach, 'own')],
       environment: [...rawEnvironment().filter((line) => !line.startsWith('PATH=')), `PATH=${SYSTEM_PATH}`],
       cwd: '/',
       descriptors: [],
-      renumbered: { from: far, to: PIPE },
+      renumbered: { from: far, to: GUARDIAN_PIPE },
       keepIgnored: new Set(),
       blockedSignals: [],
       ownSession: true,

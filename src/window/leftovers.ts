@@ -3,7 +3,6 @@
  * else is in the window's mount namespace. They get a grace to end by themselves, then SIGTERM, then SIGKILL.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchCstring } from '../sys/bytes.ts';
@@ -158,6 +157,7 @@ function namespaceOf(pid: number): string | undefined {
  * file in the window, which this thread must deliver. Undefined for one that has ended, or is about to.
  */
 async function commandLine(pid: number): Promise<string | undefined> {
+  const { readFile } = await import('node:fs/promises');
   const line = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
   return line === '' ? undefined : line.replace(/\0$/, '').replaceAll('\0', ' ');
 }

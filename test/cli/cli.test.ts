@@ -108,6 +108,20 @@ test('a configuration cannot steer the terminal through what forget says of it',
   }
 });
 
+test('who reads the output no further is no error', limit, () => {
+  const forget = join(checkout, 'bin/forget');
+  for (const line of ['--help', 'exec --help', 'presets', 'manual-page', 'completion bash']) {
+    // The reader is gone before anything is written.
+    const script = `{ sleep 0.3; "$0" ${line}; echo "code $?" >&2; } | true`;
+    const { stderr } = spawnSync('sh', ['-c', script, forget], {
+      env: environmentOf(user),
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+    assert.equal(stderr, 'code 0\n', line);
+  }
+});
+
 test('each command has help with examples and exit codes, and help and version end with 0', {
   timeout: 90_000,
 }, () => {
