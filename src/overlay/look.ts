@@ -17,7 +17,7 @@ import {
   upperTarget,
   walkChanges,
 } from './changes.ts';
-import { type FileType, typeName } from './keep.ts';
+import { type FileType, typeName } from './keep-outcome.ts';
 import { openLowerFile } from './lower-path.ts';
 import { Node } from './node.ts';
 import type { Overlay } from './overlay.ts';

@@ -7,6 +7,7 @@ import { O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH, O_RDONLY } from
 import { ENOENT } from '../sys/errno.ts';
 import { close, errno, openat } from '../sys/libc.ts';
 import { eachEntry } from './listing.ts';
+import type { Overlay } from './overlay.ts';
 
 const DIRECTORY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -77,6 +78,16 @@ export function openLowerFile(root: number, path: string): number {
   return withLowerDirectory(root, directory, (dir) => {
     if (dir < 0) return dir;
     const fd = openat(dir, scratchCstring(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    return fd < 0 ? -errno() : fd;
+  });
+}
+
+/** A readable descriptor of a lower directory, as the server, to be closed by the caller; or -errno. */
+export function openLowerDirectory(o: Overlay, path: string): number {
+  o.identity.actAsServer();
+  return withLowerDirectory(o.lowerFd, path, (dir) => {
+    if (dir < 0) return dir;
+    const fd = openat(dir, scratchCstring('.'), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     return fd < 0 ? -errno() : fd;
   });
 }

@@ -1,5 +1,5 @@
 /** What the control socket offers for looking into a window and for keeping: its requests and their answers. */
-import type { KeptPath } from '../overlay/keep.ts';
+import type { KeptPath } from '../overlay/keep-outcome.ts';
 import type { Conflict } from '../overlay/keep-plan.ts';
 import type { HeldPath } from '../overlay/look.ts';
 import type { Asker } from './control.ts';
