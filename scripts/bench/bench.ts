@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: forget beside a bare directory and other overlays, everything in turn within one run. A full run
- * (some 20 minutes, as root) writes docs/performance.md and its chart; one with fewer rounds, targets or workloads
+ * (some 30 minutes, as root) writes docs/performance.md and its chart; one with fewer rounds, targets or workloads
  * prints the table alone.
  */
 import {

@@ -78,7 +78,7 @@ ${machineTable(results)}
 ## Again
 
 \`\`\`
-npm run bench                                # all of it, as root, some 20 minutes; writes this page
+npm run bench                                # all of it, as root, some 30 minutes; writes this page
 npm run bench -- --quick                     # one round without the large tree; prints the table
 npm run bench -- --only native,forget --workloads rg,status --rounds 9
 npm run bench -- --directory /dev/shm        # on a tmpfs: what the disk hides shows

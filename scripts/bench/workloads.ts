@@ -158,7 +158,7 @@ export const scenes: readonly Scene[] = [
       { workload: 'write', step: { step: 'write', path: `${OUT}/written`, bytes: STREAM_BYTES } },
     ],
   },
-  firstAndWarm('large', 'status', status, '-50k', 2),
-  firstAndWarm('large', 'rg', search, '-50k', 2),
-  firstAndWarm('large', 'find', walk, '-50k', 2),
+  firstAndWarm('large', 'status', status, '-50k', 3),
+  firstAndWarm('large', 'rg', search, '-50k', 3),
+  firstAndWarm('large', 'find', walk, '-50k', 3),
 ];
