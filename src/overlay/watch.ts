@@ -97,6 +97,11 @@ export class LowerWatch {
     this.timer = setTimeout(() => this.begin(), WATCH_FROM_MS);
   }
 
+  /** Whether inotify sees all that changes on this filesystem. */
+  get seesAll(): boolean {
+    return !this.blind;
+  }
+
   /** Watches the lower directory of a node, if it is not watched yet. False: it cannot be. */
   add(node: Node): boolean {
     if (node.watch > 0) return true;

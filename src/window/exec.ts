@@ -174,10 +174,9 @@ function prefetchFor(
   { workspace }: WindowSettings,
 ): Prefetch {
   return prefetchLater({
+    window,
     launcher,
     workspace,
-    tracked: window.tracked,
-    knownNodes: () => window.knownNodes,
     adopt: (pid) => {
       running.addBystander(pid);
       return () => running.bystanders().includes(pid);

@@ -45,18 +45,18 @@ export interface Prefetch {
 }
 
 export interface PrefetchOptions {
+  window: { readonly tracked: Tracked; readonly lasting: boolean; readonly knownNodes: number };
   launcher: Launcher;
   /** Byte string: where the workspace is seen. */
   workspace: string;
-  tracked: Tracked;
-  knownNodes(): number;
   /** Takes charge of reaping the process; says whether it has not ended yet. */
   adopt(pid: number): () => boolean;
 }
 
 /** Begins a little later, if the repository is worth it. */
 export function prefetchLater(options: PrefetchOptions): Prefetch {
-  if (options.tracked.files < WORTHWHILE_FILES) return { async dismiss() {} };
+  const { tracked, lasting } = options.window;
+  if (tracked.files < WORTHWHILE_FILES || !lasting) return { async dismiss() {} };
   let begun: Prefetch | undefined;
   const timer = setTimeout(() => {
     try {
@@ -75,8 +75,8 @@ export function prefetchLater(options: PrefetchOptions): Prefetch {
   };
 }
 
-function begin({ launcher, workspace, tracked, knownNodes, adopt }: PrefetchOptions): Prefetch {
-  const directories = withinBounds(tracked.directories);
+function begin({ window, launcher, workspace, adopt }: PrefetchOptions): Prefetch {
+  const directories = withinBounds(window.tracked.directories);
   const pid = spawnProcess({
     path: launcher.setpriv,
     argv: [
@@ -92,14 +92,14 @@ function begin({ launcher, workspace, tracked, knownNodes, adopt }: PrefetchOpti
     ownSession: true,
   });
   const running = adopt(pid);
-  const most = knownNodes() + MOST_NODES;
+  const most = window.knownNodes + MOST_NODES;
   const end = () => {
     clearInterval(timer);
     if (running()) kill(pid, constants.signals.SIGKILL);
   };
   const timer = setInterval(() => {
     if (!running()) clearInterval(timer);
-    else if (knownNodes() > most) end();
+    else if (window.knownNodes > most) end();
   }, LOOK_EVERY_MS);
   timer.unref();
   return {

@@ -73,9 +73,7 @@ export async function serveMount(
     const outcomes: (Outcome | undefined)[] = [];
     for (const path of window.canaryPaths) outcomes.push(await testInChild(path, window.canary.token));
     window.tested(outcomes);
-    const { tracked } = window;
-    const knownNodes = () => window.knownNodes;
-    prefetch = prefetchLater({ launcher, workspace: mountpoint, tracked, knownNodes, adopt });
+    prefetch = prefetchLater({ window, launcher, workspace: mountpoint, adopt });
     const windows = await windowsOf(window, settings, first);
     const started = Date.now();
     let settle: (lines: string[]) => void = () => {};

@@ -124,6 +124,11 @@ export class Server {
     if (this.engine instanceof Engine) this.engine.besides(devices);
   }
 
+  /** Whether what the kernel learns is good for long, since outside changes are seen. */
+  get lasting(): boolean {
+    return this.watch?.seesAll ?? false;
+  }
+
   /** Whether a lower directory, by its path relative to the root, was made in this window. */
   madeDirectory(path: string): boolean {
     return this.overlay.madeDirectory(path);

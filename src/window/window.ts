@@ -129,6 +129,11 @@ export class Window {
     return this.servers.reduce((sum, { overlay }) => sum + overlay.table.size, 0);
   }
 
+  /** Whether what the kernel learns of the workspace is good for long. From `mount` on. */
+  get lasting(): boolean {
+    return this.servers[0]!.lasting;
+  }
+
   /** For whoever looks into the window or keeps of it. From `mount` on. */
   get looked(): LookedAt {
     const { workspace, hide } = this.settings;
