@@ -8,6 +8,7 @@ import type { Examination } from '../../src/window/doctor.ts';
 import { gone, servers, withMounts } from '../cases/mounts.ts';
 import { withWorkspace } from '../cases/window.ts';
 import { forgetExec, protectedDifferences, type Workspace } from '../harness/forget.ts';
+import { until } from '../harness/until.ts';
 import { forgetFor, users } from '../harness/users.ts';
 import {
   describeProcess,
@@ -51,14 +52,6 @@ function asker(directory: string): Promise<RunResult> {
 }
 
 const stateOf = (pid: number) => /^State:\s*(\S)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
-
-async function until(what: string, condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 200; i++) {
-    if (condition()) return;
-    await delay(50);
-  }
-  throw new Error(`${what} did not come`);
-}
 
 withMounts(
   'a stopped server is named, and continued by doctor --fix: those who wait get their answers',

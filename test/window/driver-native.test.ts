@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { withWorkspace } from '../cases/window.ts';
 import { forgetExec, protectedDifferences, type Workspace } from '../harness/forget.ts';
 import { snapshot } from '../harness/tree.ts';
+import { until } from '../harness/until.ts';
 import { checkout, forgetFor, idsOf, readableFor, users } from '../harness/users.ts';
 import {
   allPids,
@@ -37,11 +38,6 @@ function put(workspace: Workspace, path: string | Buffer, data: string | Buffer)
 /** What libfuse would leave behind. */
 const hidden = (workspace: Workspace) =>
   [...snapshot(workspace.path).keys()].filter((path) => path.includes('.fuse_hidden'));
-
-async function until(what: () => boolean, message: string): Promise<void> {
-  for (let i = 0; i < 200 && !what(); i++) await delay(50);
-  assert.ok(what(), message);
-}
 
 withWorkspace(
   'files that are removed or replaced while open live on, and no hidden name of theirs comes to be',
@@ -164,7 +160,7 @@ while not os.path.exists("src/appears"): time.sleep(0.01)
 print(open("src/edited").read(), os.path.exists("src/renamed"), os.stat("memory/old.md").st_size)
 `,
   );
-  await until(() => existsSync(ready), 'the program has begun');
+  await until('the program has begun', () => existsSync(ready));
   writeFileSync(join(workspace.path, 'src/edited'), 'changed');
   writeFileSync(join(workspace.path, 'src/x'), '');
   renameSync(join(workspace.path, 'src/x'), join(workspace.path, 'src/renamed'));
@@ -186,11 +182,11 @@ withWorkspace('kill -9 of forget ends the command and leaves nothing', async (wo
       },
     });
     const servers = () => markedProcesses(mark).filter((pid) => programOf(pid) === 'node');
-    await until(() => existsSync(log) && servers().length > 0, 'the writer writes');
+    await until('the writer writes', () => existsSync(log) && servers().length > 0);
     await delay(wait);
     signalAll(servers(), 'SIGKILL');
     await run;
-    await until(() => markedProcesses(mark).length === 0, 'no process is left');
+    await until('no process is left', () => markedProcesses(mark).length === 0);
     const mounts = forgetMounts(allPids()).filter((mount) => mount.mountpoint.startsWith(workspace.top));
     assert.deepEqual(mounts, []);
     assert.deepEqual(protectedDifferences(workspace), []);
@@ -228,19 +224,19 @@ withWorkspace(
       const closed = await forget('unmount', place);
       assert.equal(closed.code, 0, closed.stderr);
       assert.match(closed.stderr, /memory\/new +created, 7 written/);
-      await until(() => mounted() === 0 && processes().length === 0, 'closed by forget unmount');
+      await until('closed by forget unmount', () => mounted() === 0 && processes().length === 0);
 
       assert.equal((await forget('mount', '--driver', 'fuse-native', workspace.path, place)).code, 0);
       assert.equal(write('again'), 'again\n');
       execFileSync('umount', ['-f', place]);
-      await until(() => mounted() === 0 && processes().length === 0, 'closed by umount -f');
+      await until('closed by umount -f', () => mounted() === 0 && processes().length === 0);
 
       assert.equal((await forget('mount', '--driver', 'fuse-native', workspace.path, place)).code, 0);
       signalAll(
         processes().filter((one) => programOf(one) === 'node'),
         'SIGKILL',
       );
-      await until(() => mounted() === 0 && processes().length === 0, 'cleared after kill -9');
+      await until('cleared after kill -9', () => mounted() === 0 && processes().length === 0);
     } finally {
       signalAll(processes(), 'SIGKILL');
     }

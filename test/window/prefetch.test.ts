@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withMounts } from '../cases/mounts.ts';
 import { withWorkspace } from '../cases/window.ts';
 import { withViews } from '../freshness/views.ts';
+import { until } from '../harness/until.ts';
 import { idsOf, users } from '../harness/users.ts';
 
 const PER_DIRECTORY = 20;
@@ -28,14 +29,6 @@ const lookAtAll = (files: number) => `
 import os
 for i in range(${files}): assert os.lstat(f'd{i // ${PER_DIRECTORY}}/f{i}').st_size > 0
 `;
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let i = 0; i < 500; i++) {
-    if (holds()) return;
-    await delay(20);
-  }
-  assert.fail(`not within 10 seconds: ${what}`);
-}
 
 for (const user of users) {
   const { uid, gid } = idsOf(user);
