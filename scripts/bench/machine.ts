@@ -43,7 +43,7 @@ export function describeMachine(directory: string, packages: readonly string[]):
     system: /^PRETTY_NAME="?(.*?)"?$/m.exec(os)?.[1] ?? 'Linux',
     kernel: release(),
     node: process.version,
-    filesystem: execFileSync('stat', ['-f', '-c', '%T', directory], { encoding: 'utf8' }).trim(),
+    filesystem: execFileSync('findmnt', ['-n', '-o', 'FSTYPE', '-T', directory], { encoding: 'utf8' }).trim(),
     packages: versionsOf(packages),
     load: readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' '),
   };

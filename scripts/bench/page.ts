@@ -48,10 +48,9 @@ ${rounds} rounds, on ${machine.filesystem}, ${machine.date}, commit ${machine.co
 ${ratioTable(results)}
 
 × is the time against the bare directory (for reading and writing: the bandwidth against its). "First" is in a mount
-that is a second old (an agent takes as long to start, and forget reads the directories that git tracks ahead meanwhile), with
-the real directory in the page cache; "warm" is the same command again; a file's first \`stat\` is of one that was not read
-ahead. ✓ and ✗: the goal of the
-design for \`forget\` is reached or not. "Ahead" compares with the best other FUSE filesystem; the kernel's overlayfs
+that is a second old (an agent takes as long to start, and forget reads the directories that git tracks ahead
+meanwhile), with the real directory in the page cache; "warm" is the same command again. A file's first \`stat\` is of one
+that was not read ahead. ✓ and ✗: the goal of the design for \`forget\` is reached or not. "Ahead" compares with the best other FUSE filesystem; the kernel's overlayfs
 needs no daemon and is shown as the bound. A dash: it could not do it, see below. What takes a target more than half a
 minute was done once.
 
@@ -85,7 +84,8 @@ npm run bench -- --directory /dev/shm        # on a tmpfs: what the disk hides s
 \`\`\`
 
 Peers come from Debian, with their default options, mounted by root; what is missing is installed. Run it on a machine
-that does nothing else. ${SMALL_FILES.toLocaleString('en')} files of source-like sizes are a git repository, the other tree has
+that does nothing else. As root the trees are on a filesystem of the run's own, ext4 with a journal in a file in /var/tmp, past
+the page cache of the one below. ${SMALL_FILES.toLocaleString('en')} files of source-like sizes are a git repository, the other tree has
 ${LARGE_FILES.toLocaleString('en')}. Files are streamed ${STREAM_BYTES >> 20} MiB at a time in blocks of 1 MiB.
 ${failures(results)}`;
 }
