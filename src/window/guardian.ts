@@ -11,18 +11,17 @@
  */
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { rawEnvironment } from '../sys/argv.ts';
 import { socketpair } from '../sys/descriptor-passing.ts';
 import { close } from '../sys/libc.ts';
-import { kill, spawnProcess } from '../sys/spawn.ts';
+import { kill } from '../sys/spawn.ts';
 import { childrenOf } from './ancestry.ts';
+import { spawnAttendant } from './attendant.ts';
 import type { Launcher } from './command.ts';
 
 export const GUARDIAN_PIPE = 3;
 /** Of 50 ms and the time that looking takes. */
 const END_ROUNDS = 100;
 const NAME = 'forget-guardian';
-export const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
 
 /**
  * Mounts are told by the device's number: another may stand at the same place by then. Where the window has a mount
@@ -104,17 +103,8 @@ export function startWindowGuardian(
 ): { pid: number; dismiss(): void } {
   const [near, far] = socketpair();
   try {
-    const pid = spawnProcess({
-      path: launcher.setpriv,
-      argv: [launcher.setpriv, ...guardianArguments(launcher, mounts, detach, 'own')],
-      environment: [...rawEnvironment().filter((line) => !line.startsWith('PATH=')), `PATH=${SYSTEM_PATH}`],
-      cwd: '/',
-      descriptors: [],
-      renumbered: { from: far, to: GUARDIAN_PIPE },
-      keepIgnored: new Set(),
-      blockedSignals: [],
-      ownSession: true,
-    });
+    const args = guardianArguments(launcher, mounts, detach, 'own');
+    const pid = spawnAttendant(launcher, args, { from: far, to: GUARDIAN_PIPE });
     return {
       pid,
       dismiss: () => {

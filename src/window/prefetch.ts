@@ -9,11 +9,10 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rawEnvironment } from '../sys/argv.ts';
 import { SysError } from '../sys/errno.ts';
-import { kill, spawnProcess } from '../sys/spawn.ts';
+import { kill } from '../sys/spawn.ts';
+import { spawnAttendant } from './attendant.ts';
 import type { Launcher } from './command.ts';
-import { SYSTEM_PATH } from './guardian.ts';
 import type { Tracked } from './tracked.ts';
 
 /** Fewer are looked through in the time that it takes to begin. */
@@ -77,20 +76,10 @@ export function prefetchLater(options: PrefetchOptions): Prefetch {
 
 function begin({ window, launcher, workspace, adopt }: PrefetchOptions): Prefetch {
   const directories = withinBounds(window.tracked.directories);
-  const pid = spawnProcess({
-    path: launcher.setpriv,
-    argv: [
-      ...[launcher.setpriv, '--pdeathsig', 'KILL', 'nice', '-n', '19'],
-      ...[launcher.shell, '-c', SCRIPT, 'forget-prefetch'],
-      ...[workspace, ...directories],
-    ],
-    environment: [...rawEnvironment().filter((line) => !line.startsWith('PATH=')), `PATH=${SYSTEM_PATH}`],
-    cwd: '/',
-    descriptors: [],
-    keepIgnored: new Set(),
-    blockedSignals: [],
-    ownSession: true,
-  });
+  const pid = spawnAttendant(launcher, [
+    ...['--pdeathsig', 'KILL', 'nice', '-n', '19'],
+    ...[launcher.shell, '-c', SCRIPT, 'forget-prefetch', workspace, ...directories],
+  ]);
   const running = adopt(pid);
   const most = window.knownNodes + MOST_NODES;
   const end = () => {
