@@ -208,11 +208,11 @@ function endWithServer(running: StartedCommand, window: Window): { happened(): b
   return { happened: () => failed };
 }
 
-/** The socket that `forget status` asks. A window does without it where its name is taken. */
 async function endsWithCommand(): Promise<never> {
   throw new Error('a window of forget exec closes when its command ends');
 }
 
+/** The socket that `forget status` asks. A window does without it where its name is taken. */
 async function listen(
   id: string,
   settings: WindowSettings,

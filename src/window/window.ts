@@ -9,6 +9,7 @@ import { cstring, displayName } from '../sys/bytes.ts';
 import { AT_REMOVEDIR, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../sys/constants.ts';
 import { SysError } from '../sys/errno.ts';
 import { close, errno, open, unlinkat } from '../sys/libc.ts';
+import { leadNowhere } from '../sys/nowhere.ts';
 import { Stat } from '../sys/stat.ts';
 import { recoverBeforeOpening } from './cut-off-keeps.ts';
 import { Failure } from './failure.ts';
@@ -194,7 +195,7 @@ export class Window {
     }
   }
 
-  /** After `end`: has nothing of the real directories open any more. */
+  /** After `end`: has nothing of the real directories open any more. Whoever still looks gets an error. */
   leaveLower(): Promise<void> {
     this.left ??= this.closeLower();
     return this.left;
@@ -202,12 +203,14 @@ export class Window {
 
   private async closeLower(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.release()));
-    for (const { lower } of this.roots) close(lower);
+    // The numbers stay taken: the control socket answers for a moment yet.
+    leadNowhere(this.roots.map(({ lower }) => lower));
   }
 
   /** After `end`: gives back every descriptor. For a process that goes on. */
   async release(): Promise<void> {
     await this.leaveLower();
+    for (const { lower } of this.roots) close(lower);
     if (this.upper) this.upper.close();
     else
       await Promise.resolve(this.upperFs).then(
