@@ -1,7 +1,7 @@
 /**
  * The workloads, in scenes: a scene is a fresh mount and what is done in it, one thing after the other. "First" means a
- * fresh mount, a second old, over a lower that is in the page cache; "warm" is the same again. A cold lower would cost every target
- * the same time of the disk.
+ * fresh mount, a second old, over a lower that is in the page cache; "warm" is the same again. A cold lower would cost
+ * every target the same time of the disk.
  */
 import { join } from 'node:path';
 import {
