@@ -11,9 +11,8 @@ import {
   RWF_APPEND,
 } from '../sys/constants.ts';
 import { EINVAL, ENOSPC, EOPNOTSUPP, ESTALE, errnoName } from '../sys/errno.ts';
-import { iovecOf, rememberedAddress } from '../sys/iovec.ts';
+import { iovecOf, iovecWith, rememberedAddress } from '../sys/iovec.ts';
 import {
-  addressOf,
   close,
   errno,
   fdatasync,
@@ -35,9 +34,6 @@ import type { Overlay } from './overlay.ts';
 const offsets = [Buffer.alloc(8), Buffer.alloc(8)] as const;
 
 const requestAddress = rememberedAddress();
-
-/** Memory that a call elsewhere points into by address alone must be reachable until it is over. */
-function keepAlive(_bytes: Buffer): void {}
 
 /** A write that takes longer than this has met a busy disk, and so may the next ones. */
 const SLOW_MS = 3;
@@ -75,17 +71,13 @@ export function write(
   const change = { offset, append, killSetuid: (writeFlags & WRITE_KILL_SUIDGID) !== 0, pid: caller.pid };
   const began = node.inUpper ? 0 : monotonicMs();
   if (began < o.slowUntil && !node.inUpper) {
-    const data = Buffer.from(bytes.subarray(start, start + size));
-    const vector = Buffer.from(iovecOf(addressOf(data), size));
+    const vector = iovecWith(bytes.subarray(start, start + size));
     return changeElsewhere(
       o,
       node,
       fd,
       (own, done) => slowInPool(pwritev2, [own, vector, 1, offset, flags], done),
-      (written, own) => {
-        keepAlive(data);
-        wrote(o, node, own, written, change);
-      },
+      (written, own) => wrote(o, node, own, written, change),
     );
   }
   const written = pwritev2(fd, iovecOf(requestAddress(bytes) + BigInt(start), size), 1, offset, flags);

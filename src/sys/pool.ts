@@ -2,8 +2,9 @@
  * System calls that may block, on libuv's pool threads: koffi runs a call there, and the answer comes back through the
  * event loop (19 us for the way there and back, measured with getpid).
  *
- * State: how many slow calls are under way, and those that wait their turn. They never take all threads: what is
- * left are the kernel notifications' and an unmount's, which somebody may be waiting for.
+ * State: the arguments of the calls under way (koffi holds none of them, and a Buffer that nothing refers to is
+ * collected), how many slow calls there are, and those that wait their turn. They never take all threads: what is left
+ * are the kernel notifications' and an unmount's, which somebody may be waiting for.
  */
 import { errno } from './libc.ts';
 
@@ -18,14 +19,21 @@ type Done = (result: number, error: number) => void;
 let started = false;
 let slow = 0;
 const queued: (() => void)[] = [];
+const underWay = new Set<unknown[]>();
 
 /**
  * Runs a function of `libc.ts` on a pool thread. Buffers among the arguments must stay as they are until `done`; so
- * must the descriptors: give it a duplicate of one that others may close meanwhile.
+ * must the descriptors: give it a duplicate of one that others may close meanwhile. A Buffer may point into itself and
+ * into no other, since an address keeps nothing alive.
  */
 export function inPool<A extends unknown[]>(call: Call<A>, args: A, done: Done): void {
   const asynchronous = (call as unknown as { async(...all: unknown[]): void }).async;
-  const run = () => asynchronous(...args, (_: unknown, result: number) => done(result, errno()));
+  underWay.add(args);
+  const run = () =>
+    asynchronous(...args, (_: unknown, result: number) => {
+      underWay.delete(args);
+      done(result, errno());
+    });
   if (started) run();
   else startPool(run);
 }

@@ -139,18 +139,17 @@ export function makeBlocking(fd: Int): void {
   if (flags !== -1 && flags & O_NONBLOCK) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 }
 
-/**
- * A NULL-terminated `char*[]` of byte strings. `strings` must outlive the call that `array` is handed to.
- */
-function stringArray(values: readonly string[]): { array: Buffer; strings: Buffer } {
-  const strings = Buffer.from(`${values.join('\0')}\0`, 'latin1');
-  const array = Buffer.alloc((values.length + 1) * 8);
-  let address = addressOf(strings);
+/** A NULL-terminated `char*[]` of byte strings, and behind it the strings, in one Buffer: an address keeps none alive. */
+function stringArray(values: readonly string[]): Buffer {
+  const pointers = (values.length + 1) * 8;
+  const out = Buffer.alloc(values.reduce((size, { length }) => size + length + 1, pointers));
+  const address = addressOf(out);
+  let at = pointers;
   values.forEach((value, i) => {
-    array.writeBigUInt64LE(address, i * 8);
-    address += BigInt(value.length + 1);
+    out.writeBigUInt64LE(address + BigInt(at), i * 8);
+    at += out.latin1Write(value, at) + 1;
   });
-  return { array, strings };
+  return out;
 }
 
 /** Every signal number that a process may set: 1 to 64 but KILL and STOP. */
@@ -209,7 +208,7 @@ export function spawnProcess(request: SpawnRequest): Int {
     const environment = stringArray(request.environment);
     const pid = Buffer.alloc(4);
     const path = cstring(request.path);
-    const result = posixSpawn(pid, path, actions, attributes, argv.array, environment.array);
+    const result = posixSpawn(pid, path, actions, attributes, argv, environment);
     check(result, `starting ${displayName(request.path)}`);
     return pid.readInt32LE();
   } finally {
