@@ -31,12 +31,16 @@ const ENDS_WITHIN_MS = 500;
 
 /**
  * The first argument is the workspace, so that the others can be short. To match `*` a shell reads the directory and
- * nothing else of it: `ls` would ask for each of its arguments first, and `find` for the filesystem of each.
+ * nothing else of it: `ls` would ask for each of its arguments first, and `find` for the filesystem of each. Then the
+ * names that git and ripgrep try in each directory, mostly in vain: that a name is absent no READDIRPLUS tells.
  */
 const SCRIPT = `exec </dev/null >/dev/null 2>&1
 cd -- "$1" || exit
 shift
-for directory; do : "$directory"/*; done`;
+for directory; do : "$directory"/*; done
+for directory; do
+  for name in .gitignore .ignore .rgignore .git; do [ -e "$directory/$name" ]; done
+done`;
 
 export interface Prefetch {
   /** Ends it, if it still runs. Resolves when it is no longer in the mount, or cannot be ended in time. */

@@ -28,6 +28,8 @@ function repository(path: string, files: number, perDirectory = PER_DIRECTORY): 
 const lookAtAll = (files: number) => `
 import os
 for i in range(${files}): assert os.lstat(f'd{i // ${PER_DIRECTORY}}/f{i}').st_size > 0
+for i in range(${files} // ${PER_DIRECTORY}):
+    for name in '.git', '.gitignore', '.ignore', '.rgignore': assert not os.path.lexists(f'd{i}/{name}')
 `;
 
 for (const user of users) {
@@ -46,6 +48,7 @@ for (const user of users) {
       await withViews(workspace, async ({ inside, status }) => {
         const lists = () => status().requests.READDIRPLUS ?? 0;
         await until('all directories are read', () => lists() >= 61);
+        await until('and names tried', () => (status().requests.LOOKUP ?? 0) >= 60 * 4);
         await delay(100);
         const before = status();
         await inside.run('python3', '-c', lookAtAll(1200));
