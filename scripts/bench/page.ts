@@ -48,8 +48,8 @@ ${rounds} rounds, on ${machine.filesystem}, ${machine.date}, commit ${machine.co
 ${ratioTable(results)}
 
 × is the time against the bare directory (for reading and writing: the bandwidth against its). "First" is in a mount
-that is a second old (an agent takes as long to start, and forget reads the directories that git tracks ahead
-meanwhile), with the real directory in the page cache; "warm" is the same command again. A file's first \`stat\` is of one
+that is a second old (an agent takes as long to start, and forget reads ahead meanwhile what git tracks, of the larger
+tree the names alone), with the real directory in the page cache; "warm" is the same command again. A file's first \`stat\` is of one
 that was not read ahead. ✓ and ✗: the goal of the design for \`forget\` is reached or not. "Ahead" compares with the best
 other FUSE filesystem; the kernel's overlayfs needs no daemon and is shown as the bound. A dash: it could not do it, see
 below. What takes a target more than half a minute was done once.

@@ -111,7 +111,7 @@ export function dispatch(
       return name ? handler.link(request.u64(0), node, name, caller, reply) : EINVAL;
     }
     case Op.READ:
-      return handler.read(node, request.u64(2), request.u32(4), request.u32(8), reply);
+      return handler.read(node, request.u64(2), request.u32(4), request.u32(8), caller, reply);
     case Op.WRITE: {
       const size = request.u32(4);
       if (request.argLength < 40 + size) return EINVAL;

@@ -105,7 +105,7 @@ export interface Handler {
   rename(from: number, name: string, to: number, newName: string, flags: number, caller: Caller): number;
   link(node: number, parent: number, name: string, caller: Caller, reply: Reply): number;
   /** `openFlags` are the descriptor's (O_NOATIME). */
-  read(node: number, offset: number, size: number, openFlags: number, reply: Reply): number;
+  read(node: number, offset: number, size: number, openFlags: number, caller: Caller, reply: Reply): number;
   /** The data are `size` bytes of `bytes` from `start`; `openFlags` are the descriptor's (O_APPEND, O_SYNC). */
   write(
     node: number,

@@ -28,7 +28,8 @@ export function handlerOf(o: Overlay): Handler {
     rmdir: (parent, name, caller) => rmdir(o, parent, name, caller),
     rename: (from, name, to, newName, flags, caller) => rename(o, from, name, to, newName, flags, caller),
     link: (node, parent, name, caller, reply) => link(o, node, parent, name, caller, reply),
-    read: (node, offset, size, openFlags, reply) => read(o, node, offset, size, openFlags, reply),
+    read: (node, offset, size, openFlags, caller, reply) =>
+      read(o, node, offset, size, openFlags, caller, reply),
     write: (node, offset, bytes, start, size, writeFlags, openFlags, caller, reply) =>
       write(o, node, offset, bytes, start, size, writeFlags, openFlags, caller, reply),
     lseek: (node, offset, whence, reply) => lseek(o, node, offset, whence, reply),

@@ -112,6 +112,8 @@ export class Overlay {
   readonly mute = new Map<number, { ram: boolean }>();
   /** Until when writes to the lower are left to pool threads: ms of the monotonic clock. */
   slowUntil = 0;
+  /** Processes whose reads leave the access times of files: those that read ahead. */
+  readonly quietReaders = new Set<number>();
   engine!: Driver;
   notifier!: Notifier;
   /** Tries to watch the lower directory of a node, so that what the kernel keeps of it can be taken back. */

@@ -3,6 +3,7 @@
  * thread (elsewhere.ts), and other requests do not wait for it.
  */
 import { OUT_HEADER_SIZE } from '../fuse/abi.ts';
+import type { Caller } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
 import { scratchCstring } from '../sys/bytes.ts';
 import { O_CLOEXEC, O_NOATIME, O_RDONLY, RWF_NOWAIT } from '../sys/constants.ts';
@@ -23,13 +24,14 @@ export function read(
   offset: number,
   size: number,
   openFlags: number,
+  caller: Caller,
   reply: Reply,
 ): number {
   const node = o.node(id);
   if (!node) return ESTALE;
   const fd = o.fileFd(node, false);
   if (fd < 0) return -fd;
-  const quiet = openFlags & O_NOATIME ? openQuietly(fd) : -1;
+  const quiet = openFlags & O_NOATIME || o.quietReaders.has(caller.pid) ? openQuietly(fd) : -1;
   const outcome = readFrom(o, node, quiet < 0 ? fd : quiet, offset, size, reply);
   if (quiet >= 0) close(quiet);
   return outcome;

@@ -1,6 +1,7 @@
 /**
  * Has the kernel read the directories of a large repository ahead, so that it knows all names and attributes before the
  * agent first asks: `git status` asks for each file by itself (LOOKUP), and a READDIRPLUS brings a directory's at once.
+ * And the contents of its small files, where they are not too many: a first search through them asks for each (READ).
  *
  * Only somebody inside the mount makes the kernel read, and this process would wait there for its own answer. So it is
  * a shell, at the lowest priority. It ends by itself, with the window, with this process, or when it has found more
@@ -22,24 +23,43 @@ const MOST_DIRECTORIES = 5000;
 const SHARE_OF_WATCHES = 8;
 /** Of arguments, which may be a quarter of the stack's limit (execve(2)). */
 const MOST_BYTES = 256 << 10;
+/** Files whose contents are read: 60 us each, of which this thread has half. */
+export const MOST_CONTENTS = 4000;
+const MOST_CONTENT_BYTES = 16 << 20;
 /** Nodes that become known meanwhile: 1 KiB each here, and some 2 in the kernel. */
 const MOST_NODES = 60_000;
 /** From then on what the kernel learns is good for long (overlay/watch.ts), and a short command is over. */
-const AFTER_MS = 70;
+const NAMES_AFTER_MS = 70;
+/** An agent that begins to search by itself does so earlier; one that asks its model first, seconds later. */
+const CONTENTS_AFTER_MS = 500;
 const LOOK_EVERY_MS = 50;
 const ENDS_WITHIN_MS = 500;
 
-/**
- * The first argument is the workspace, so that the others can be short. To match `*` a shell reads the directory and
- * nothing else of it: `ls` would ask for each of its arguments first, and `find` for the filesystem of each. Then the
- * names that git and ripgrep try in each directory, mostly in vain: that a name is absent no READDIRPLUS tells.
- */
-const SCRIPT = `exec </dev/null >/dev/null 2>&1
+/** The first argument is the workspace, so that the others can be short. */
+const BEGIN = `exec </dev/null >/dev/null 2>&1
 cd -- "$1" || exit
-shift
+shift`;
+
+/**
+ * To match `*` a shell reads the directory and nothing else of it: `ls` would ask for each of its arguments first, and
+ * `find` for the filesystem of each. Then the names that git and ripgrep try in each directory, mostly in vain: that a
+ * name is absent no READDIRPLUS tells.
+ */
+const NAMES = `${BEGIN}
 for directory; do : "$directory"/*; done
 for directory; do
   for name in .gitignore .ignore .rgignore .git; do [ -e "$directory/$name" ]; done
+done`;
+
+/**
+ * For the first line, which a shell reads by itself, the kernel reads four pages. Then the attributes again: a read takes
+ * the access time back, and git would ask for it of each file.
+ */
+const CONTENTS = `${BEGIN}
+for file; do
+  [ -f "$file" ] || continue
+  IFS= read -r line <"$file"
+  [ -f "$file" ]
 done`;
 
 export interface Prefetch {
@@ -48,7 +68,13 @@ export interface Prefetch {
 }
 
 export interface PrefetchOptions {
-  window: { readonly tracked: Tracked; readonly lasting: boolean; readonly knownNodes: number };
+  window: {
+    readonly tracked: Tracked;
+    readonly lasting: boolean;
+    readonly knownNodes: number;
+    /** Processes whose reads of the workspace leave the access times of its files. */
+    readonly quietReaders: Set<number>;
+  };
   launcher: Launcher;
   /** Byte string: where the workspace is seen. */
   workspace: string;
@@ -60,39 +86,50 @@ export interface PrefetchOptions {
 export function prefetchLater(options: PrefetchOptions): Prefetch {
   const { tracked, lasting } = options.window;
   if (tracked.files < WORTHWHILE_FILES || !lasting) return { async dismiss() {} };
-  let begun: Prefetch | undefined;
-  const timer = setTimeout(() => {
-    try {
-      begun = begin(options);
-    } catch (error) {
-      // No process to be had: the first look is slower then, and nothing else.
-      if (!(error instanceof SysError)) throw error;
-    }
-  }, AFTER_MS);
-  timer.unref();
+  const begun: Prefetch[] = [];
+  const later = (afterMs: number, script: string, paths: () => string[]) => {
+    const timer = setTimeout(() => {
+      try {
+        begun.push(begin(options, script, paths()));
+      } catch (error) {
+        // No process to be had: the first look is slower then, and nothing else.
+        if (!(error instanceof SysError)) throw error;
+      }
+    }, afterMs);
+    return timer.unref();
+  };
+  const timers = [later(NAMES_AFTER_MS, NAMES, () => directoriesOf(tracked))];
+  const contents = contentsOf(tracked);
+  if (contents.length > 0) timers.push(later(CONTENTS_AFTER_MS, CONTENTS, () => contents));
   return {
     dismiss: async () => {
-      clearTimeout(timer);
-      await begun?.dismiss();
+      for (const timer of timers) clearTimeout(timer);
+      await Promise.all(begun.map((one) => one.dismiss()));
     },
   };
 }
 
-function begin({ window, launcher, workspace, adopt }: PrefetchOptions): Prefetch {
-  const directories = withinBounds(window.tracked.directories);
+function begin(
+  { window, launcher, workspace, adopt }: PrefetchOptions,
+  script: string,
+  paths: readonly string[],
+): Prefetch {
   const pid = spawnAttendant(launcher, [
     ...['--pdeathsig', 'KILL', 'nice', '-n', '19'],
-    ...[launcher.shell, '-c', SCRIPT, 'forget-prefetch', workspace, ...directories],
+    ...[launcher.shell, '-c', script, 'forget-prefetch', workspace, ...paths],
   ]);
   const running = adopt(pid);
+  window.quietReaders.add(pid);
   const most = window.knownNodes + MOST_NODES;
   const end = () => {
     clearInterval(timer);
     if (running()) kill(pid, constants.signals.SIGKILL);
   };
   const timer = setInterval(() => {
-    if (!running()) clearInterval(timer);
-    else if (window.knownNodes > most) end();
+    if (!running()) {
+      clearInterval(timer);
+      window.quietReaders.delete(pid);
+    } else if (window.knownNodes > most) end();
   }, LOOK_EVERY_MS);
   timer.unref();
   return {
@@ -104,17 +141,29 @@ function begin({ window, launcher, workspace, adopt }: PrefetchOptions): Prefetc
 }
 
 /** Relative to the workspace, as arguments. */
-function withinBounds(directories: ReadonlySet<string>): string[] {
+function directoriesOf({ directories }: Tracked): string[] {
   const most = Math.min(MOST_DIRECTORIES, Math.floor(watches() / SHARE_OF_WATCHES));
   const taken: string[] = [];
   let bytes = 0;
   for (const directory of directories) {
-    bytes += directory.length + 3 + 8;
+    bytes += argumentBytes(directory);
     if (taken.length >= most || bytes > MOST_BYTES) break;
     taken.push(directory || '.');
   }
   return taken;
 }
+
+/** As arguments; none where there are too many: a part of them would help little. */
+function contentsOf({ small, smallBytes }: Tracked): string[] {
+  const fit =
+    small.length <= MOST_CONTENTS &&
+    smallBytes <= MOST_CONTENT_BYTES &&
+    small.reduce((sum, path) => sum + argumentBytes(path), 0) <= MOST_BYTES;
+  return fit ? small : [];
+}
+
+/** With its end, a pointer, and for "." in place of nothing. */
+const argumentBytes = (path: string): number => path.length + 2 + 8;
 
 /** What this user may have of them. */
 function watches(): number {

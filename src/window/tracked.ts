@@ -8,45 +8,66 @@
 import { readFileSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import type { Rules } from '../overlay/rules.ts';
+import { S_IFMT, S_IFREG } from '../sys/constants.ts';
 
 const HEADER = 12;
 /** Bytes of an entry in front of its flags: stat data and the object name (SHA-1). */
 const FIXED = 60;
+const MODE_AT = 24;
+const SIZE_AT = 36;
 const EXTENDED = 0x4000;
+/** What the kernel reads of a file when its first byte is asked for: four pages. */
+const SMALL_BYTES = 16 << 10;
 
 /** Byte strings relative to the workspace. */
 export interface Tracked {
   files: number;
   /** All that lead to a tracked file, each after the one that holds it; the workspace itself is "". */
   directories: ReadonlySet<string>;
+  /** Unprotected regular files that were not larger than 16 KiB when git last looked, as many as were asked for. */
+  small: string[];
+  /** Their sizes together. */
+  smallBytes: number;
   /** Protected files, as many as were asked for, and how many more there are. */
   paths: string[];
   more: number;
 }
 
-/** An index that cannot be read tracks nothing. At most `limit` protected paths. */
-export function trackedIn(workspace: string, rules: Rules, limit: number): Tracked {
+export interface TrackedLimits {
+  paths: number;
+  small: number;
+}
+
+/** An index that cannot be read tracks nothing. */
+export function trackedIn(workspace: string, rules: Rules, limits: TrackedLimits): Tracked {
   const directories = new Set<string>();
+  const small: string[] = [];
   const paths: string[] = [];
   let files = 0;
+  let smallBytes = 0;
   let more = 0;
   const repository = repositoryOf(workspace);
   const index = repository && readIndex(repository.gitDir);
-  if (!index) return { files, directories, paths, more };
+  if (!index) return { files, directories, small, smallBytes, paths, more };
   const prefix = repository.top === workspace ? '' : `${posix.relative(repository.top, workspace)}/`;
   let last: string | undefined;
-  for (const path of indexPaths(index)) {
+  for (const { path, mode, size } of indexEntries(index)) {
     if (!path.startsWith(prefix)) continue;
     const relative = path.slice(prefix.length);
     files++;
     const directory = directoryOf(relative);
     if (directory !== last) addWithParents(directories, directory);
     last = directory;
-    if (!rules.protects(relative)) continue;
-    if (paths.length < limit) paths.push(relative);
+    if (!rules.protects(relative)) {
+      const isSmall = (mode & S_IFMT) === S_IFREG && size <= SMALL_BYTES;
+      if (isSmall && small.length < limits.small) {
+        small.push(relative);
+        smallBytes += size;
+      }
+    } else if (paths.length < limits.paths) paths.push(relative);
     else more++;
   }
-  return { files, directories, paths, more };
+  return { files, directories, small, smallBytes, paths, more };
 }
 
 function directoryOf(path: string): string {
@@ -84,7 +105,14 @@ function readIndex(gitDir: string): Buffer | undefined {
   }
 }
 
-function* indexPaths(index: Buffer): Generator<string> {
+interface IndexEntry {
+  path: string;
+  mode: number;
+  /** Bytes in the workspace, modulo 2^32. */
+  size: number;
+}
+
+function* indexEntries(index: Buffer): Generator<IndexEntry> {
   const version = index.readUInt32BE(4);
   const count = index.readUInt32BE(8);
   if (version < 2 || version > 4) return;
@@ -102,7 +130,7 @@ function* indexPaths(index: Buffer): Generator<string> {
     const end = index.indexOf(0, start);
     if (end < 0) return;
     previous = kept + index.latin1Slice(start, end);
-    yield previous;
+    yield { path: previous, mode: index.readUInt32BE(at + MODE_AT), size: index.readUInt32BE(at + SIZE_AT) };
     // Versions 2 and 3 pad an entry with 1 to 8 NULs to a multiple of 8.
     at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7);
   }

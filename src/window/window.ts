@@ -16,6 +16,7 @@ import { Failure } from './failure.ts';
 import type { Outcome } from './gate.ts';
 import type { LookedAt } from './looking.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
+import { MOST_CONTENTS } from './prefetch.ts';
 import { planRoots, type Root } from './roots.ts';
 import { say } from './say.ts';
 import { type Canary, judge, leakedTo, newCanary } from './self-test.ts';
@@ -73,7 +74,10 @@ export class Window {
     }
     // A failure before `mount` waits for it is told there.
     if (this.upperFs instanceof Promise) this.upperFs.catch(() => {});
-    this.tracked = trackedIn(settings.workspace, workspaceRules, MOST_TRACKED);
+    this.tracked = trackedIn(settings.workspace, workspaceRules, {
+      paths: MOST_TRACKED,
+      small: MOST_CONTENTS + 1,
+    });
   }
 
   /** Mounts, and serves from then on. */
@@ -128,6 +132,11 @@ export class Window {
   /** Files and directories that the kernel or forget itself knows of. */
   get knownNodes(): number {
     return this.servers.reduce((sum, { overlay }) => sum + overlay.table.size, 0);
+  }
+
+  /** Processes whose reads leave the access times of the workspace's files. From `mount` on. */
+  get quietReaders(): Set<number> {
+    return this.servers[0]!.overlay.quietReaders;
   }
 
   /** Whether what the kernel learns of the workspace is good for long. From `mount` on. */

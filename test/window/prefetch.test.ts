@@ -1,7 +1,7 @@
 // The directories of a large repository are read ahead, so that its files are known before anybody asks for them.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withMounts } from '../cases/mounts.ts';
@@ -74,6 +74,69 @@ for (const user of users) {
     { users: [user], shape: shape(400) },
   );
 }
+
+const lookInside = `
+import os
+for i in range(1200):
+    path = f'd{i // ${PER_DIRECTORY}}/f{i}'
+    assert open(path).read() == f'{i}\\n'
+    assert os.lstat(path).st_size > 0
+`;
+/** 1 September 2020: long before the files are written. */
+const LONG_AGO = 1_598_918_400;
+
+function accessTimes(workspace: string, files: number): Set<number> {
+  const path = (i: number) => join(workspace, `d${Math.floor(i / PER_DIRECTORY)}/f${i}`);
+  return new Set(Array.from({ length: files }, (_, i) => statSync(path(i)).atimeMs / 1000));
+}
+
+withWorkspace(
+  'the contents of small files are read ahead, which leaves their access times, and of a large one only when it is read',
+  async (workspace) => {
+    await withViews(workspace, async ({ inside, status }) => {
+      const reads = () => status().requests.READ ?? 0;
+      await until('all small files are read', () => reads() >= 1200);
+      await delay(200);
+      const before = status().requests;
+      assert.ok(before.READ! < 1220, `${before.READ} READ for 1,200 files`);
+      assert.deepEqual([...accessTimes(workspace.path, 1200)], [LONG_AGO]);
+      await inside.run('python3', '-c', lookInside);
+      const after = status().requests;
+      // Not one each; the kernel may have let go of a page or two meanwhile.
+      assert.ok(after.READ! - before.READ! < 60, `${after.READ! - before.READ!} READ for 1,200 files`);
+      const asked = after.GETATTR! - before.GETATTR!;
+      assert.ok(asked < 200, `${asked} GETATTR for 1,200 files`);
+      await inside.run('wc', 'large');
+      assert.ok(reads() > after.READ!);
+    });
+  },
+  {
+    users: ['root'],
+    shape: {
+      empty: true,
+      prepare: (path) => {
+        writeFileSync(join(path, 'large'), `\n${'x'.repeat(20_000)}`);
+        repository(path, 1200);
+        for (let i = 0; i < 1200; i++) {
+          const file = join(path, `d${Math.floor(i / PER_DIRECTORY)}/f${i}`);
+          utimesSync(file, LONG_AGO, statSync(file).mtime);
+        }
+      },
+    },
+  },
+);
+
+withWorkspace(
+  'where there are many files their contents are not read ahead',
+  async (workspace) => {
+    await withViews(workspace, async ({ status }) => {
+      await until('all directories are read', () => (status().requests.READDIRPLUS ?? 0) >= 45);
+      await delay(1000);
+      assert.ok((status().requests.READ ?? 0) < 20);
+    });
+  },
+  { users: ['root'], shape: { empty: true, prepare: (path) => repository(path, 4400, 100) } },
+);
 
 withMounts(
   'a mount can be unmounted while it is read ahead, and untracked files without end are not read to their end',

@@ -151,7 +151,9 @@ export class Operations {
   }
 
   read(path: string, handle: number, offset: number, size: number, openFlags: number): number {
-    return this.of(handle, path, (node) => this.handler.read(node, offset, size, openFlags, this.reply));
+    return this.of(handle, path, (node) =>
+      this.handler.read(node, offset, size, openFlags, this.caller, this.reply),
+    );
   }
 
   /** The reply says how much was written. */
