@@ -126,7 +126,7 @@ test('SYMLINK gives name and target, RENAME2 both names, the new directory and t
 
 test('READ, LSEEK, FALLOCATE and COPY_FILE_RANGE give offsets beyond 4 GiB', () => {
   const read = hex('0000000000000000 0010000001000000 00000100 00000000 0000000000000000 00000400 00000000');
-  assert.deepEqual(decoded(Op.READ, read).call, ['read', 0x11, 2 ** 32 + 4096, 65536, O_NOATIME]);
+  assert.deepEqual(decoded(Op.READ, read).call, ['read', 0x11, 2 ** 32 + 4096, 65536, O_NOATIME, caller]);
   const seek = hex('0000000000000000 0000000002000000 03000000 00000000');
   assert.deepEqual(decoded(Op.LSEEK, seek).call, ['lseek', 0x11, 2 ** 33, 3]);
   const punch = hex('0000000000000000 0010000000000000 0020000000000000 03000000 00000000');
