@@ -51,22 +51,23 @@ export function trackedIn(workspace: string, rules: Rules, limits: TrackedLimits
   if (!index) return { files, directories, small, smallBytes, paths, more };
   const prefix = repository.top === workspace ? '' : `${posix.relative(repository.top, workspace)}/`;
   let last: string | undefined;
-  for (const { path, mode, size } of indexEntries(index)) {
-    if (!path.startsWith(prefix)) continue;
+  eachEntry(index, (path, at) => {
+    if (!path.startsWith(prefix)) return;
     const relative = path.slice(prefix.length);
     files++;
     const directory = directoryOf(relative);
     if (directory !== last) addWithParents(directories, directory);
     last = directory;
-    if (!rules.protects(relative)) {
-      const isSmall = (mode & S_IFMT) === S_IFREG && size <= SMALL_BYTES;
-      if (isSmall && small.length < limits.small) {
-        small.push(relative);
-        smallBytes += size;
-      }
-    } else if (paths.length < limits.paths) paths.push(relative);
-    else more++;
-  }
+    if (rules.protects(relative)) {
+      if (paths.length < limits.paths) paths.push(relative);
+      else more++;
+    } else if (small.length < limits.small) {
+      const size = index.readUInt32BE(at + SIZE_AT);
+      if ((index.readUInt32BE(at + MODE_AT) & S_IFMT) !== S_IFREG || size > SMALL_BYTES) return;
+      small.push(relative);
+      smallBytes += size;
+    }
+  });
   return { files, directories, small, smallBytes, paths, more };
 }
 
@@ -105,14 +106,8 @@ function readIndex(gitDir: string): Buffer | undefined {
   }
 }
 
-interface IndexEntry {
-  path: string;
-  mode: number;
-  /** Bytes in the workspace, modulo 2^32. */
-  size: number;
-}
-
-function* indexEntries(index: Buffer): Generator<IndexEntry> {
+/** Calls back with each path, and where its entry begins. */
+function eachEntry(index: Buffer, visit: (path: string, at: number) => void): void {
   const version = index.readUInt32BE(4);
   const count = index.readUInt32BE(8);
   if (version < 2 || version > 4) return;
@@ -130,7 +125,7 @@ function* indexEntries(index: Buffer): Generator<IndexEntry> {
     const end = index.indexOf(0, start);
     if (end < 0) return;
     previous = kept + index.latin1Slice(start, end);
-    yield { path: previous, mode: index.readUInt32BE(at + MODE_AT), size: index.readUInt32BE(at + SIZE_AT) };
+    visit(previous, at);
     // Versions 2 and 3 pad an entry with 1 to 8 NULs to a multiple of 8.
     at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7);
   }
