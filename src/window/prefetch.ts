@@ -87,10 +87,12 @@ export function prefetchLater(options: PrefetchOptions): Prefetch {
   const { tracked, lasting } = options.window;
   if (tracked.files < WORTHWHILE_FILES || !lasting) return { async dismiss() {} };
   const begun: Prefetch[] = [];
-  const later = (afterMs: number, script: string, paths: () => string[]) => {
+  const later = (afterMs: number, script: string, pathsOf: (tracked: Tracked) => string[]) => {
     const timer = setTimeout(() => {
+      const paths = pathsOf(tracked);
+      if (paths.length === 0) return;
       try {
-        begun.push(begin(options, script, paths()));
+        begun.push(begin(options, script, paths));
       } catch (error) {
         // No process to be had: the first look is slower then, and nothing else.
         if (!(error instanceof SysError)) throw error;
@@ -98,9 +100,10 @@ export function prefetchLater(options: PrefetchOptions): Prefetch {
     }, afterMs);
     return timer.unref();
   };
-  const timers = [later(NAMES_AFTER_MS, NAMES, () => directoriesOf(tracked))];
-  const contents = contentsOf(tracked);
-  if (contents.length > 0) timers.push(later(CONTENTS_AFTER_MS, CONTENTS, () => contents));
+  const timers = [
+    later(NAMES_AFTER_MS, NAMES, directoriesOf),
+    later(CONTENTS_AFTER_MS, CONTENTS, contentsOf),
+  ];
   return {
     dismiss: async () => {
       for (const timer of timers) clearTimeout(timer);
@@ -123,13 +126,11 @@ function begin(
   const most = window.knownNodes + MOST_NODES;
   const end = () => {
     clearInterval(timer);
+    window.quietReaders.delete(pid); // which another process may be given
     if (running()) kill(pid, constants.signals.SIGKILL);
   };
   const timer = setInterval(() => {
-    if (!running()) {
-      clearInterval(timer);
-      window.quietReaders.delete(pid);
-    } else if (window.knownNodes > most) end();
+    if (!running() || window.knownNodes > most) end();
   }, LOOK_EVERY_MS);
   timer.unref();
   return {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withMounts } from '../cases/mounts.ts';
 import { withWorkspace } from '../cases/window.ts';
@@ -12,12 +12,15 @@ import { idsOf, users } from '../harness/users.ts';
 
 const PER_DIRECTORY = 20;
 
+const fileOf = (top: string, i: number, perDirectory = PER_DIRECTORY) =>
+  join(top, `d${Math.floor(i / perDirectory)}`, `f${i}`);
+
 /** A repository with tracked files in `d0/` and so on, and a directory that is not tracked. */
 function repository(path: string, files: number, perDirectory = PER_DIRECTORY): void {
   for (let i = 0; i < files; i++) {
-    const directory = join(path, `d${Math.floor(i / perDirectory)}`);
-    if (i % perDirectory === 0) mkdirSync(directory);
-    writeFileSync(join(directory, `f${i}`), `${i}\n`);
+    const file = fileOf(path, i, perDirectory);
+    if (i % perDirectory === 0) mkdirSync(dirname(file));
+    writeFileSync(file, `${i}\n`);
   }
   execFileSync('git', ['init', '-q', path]);
   execFileSync('git', ['-c', 'safe.directory=*', '-C', path, 'add', '-A']);
@@ -86,8 +89,7 @@ for i in range(1200):
 const LONG_AGO = 1_598_918_400;
 
 function accessTimes(workspace: string, files: number): Set<number> {
-  const path = (i: number) => join(workspace, `d${Math.floor(i / PER_DIRECTORY)}/f${i}`);
-  return new Set(Array.from({ length: files }, (_, i) => statSync(path(i)).atimeMs / 1000));
+  return new Set(Array.from({ length: files }, (_, i) => statSync(fileOf(workspace, i)).atimeMs / 1000));
 }
 
 withWorkspace(
@@ -118,7 +120,7 @@ withWorkspace(
         writeFileSync(join(path, 'large'), `\n${'x'.repeat(20_000)}`);
         repository(path, 1200);
         for (let i = 0; i < 1200; i++) {
-          const file = join(path, `d${Math.floor(i / PER_DIRECTORY)}/f${i}`);
+          const file = fileOf(path, i);
           utimesSync(file, LONG_AGO, statSync(file).mtime);
         }
       },
