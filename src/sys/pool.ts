@@ -31,8 +31,9 @@ export function inPool<A extends unknown[]>(call: Call<A>, args: A, done: Done):
   underWay.add(args);
   const run = () =>
     asynchronous(...args, (_: unknown, result: number) => {
+      const error = errno(); // before anything else can change it
       underWay.delete(args);
-      done(result, errno());
+      done(result, error);
     });
   if (started) run();
   else startPool(run);
