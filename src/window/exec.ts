@@ -27,6 +27,7 @@ import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind, privateMountNamespace } from './namespace.ts';
 import type { OnClose } from './on-close.ts';
 import { type Prefetch, prefetchLater } from './prefetch.ts';
+import { readFurtherAhead } from './read-ahead.ts';
 import { reportLines, type WindowReport } from './report.ts';
 import { say } from './say.ts';
 import type { WindowSettings } from './settings.ts';
@@ -156,6 +157,7 @@ function guardLater(
       return device === undefined ? [] : { mountpoint, device };
     });
     if (mounts.length === 0) return;
+    for (const { device } of mounts) readFurtherAhead(device);
     guardian = startWindowGuardian(launcher, mounts, bySystemCall.detachCommand);
     running.addBystander(guardian.pid);
   }, GUARD_AFTER_MS);

@@ -14,6 +14,7 @@ import { bySystemCall, type Mounter } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
 import { type Prefetch, prefetchLater } from './prefetch.ts';
+import { readFurtherAhead } from './read-ahead.ts';
 import { reportLines } from './report.ts';
 import { say } from './say.ts';
 import { testInChild } from './self-test-child.ts';
@@ -73,6 +74,7 @@ export async function serveMount(
     const outcomes: (Outcome | undefined)[] = [];
     for (const path of window.canaryPaths) outcomes.push(await testInChild(path, window.canary.token));
     window.tested(outcomes);
+    for (const { device } of mounts) readFurtherAhead(device);
     prefetch = prefetchLater({ window, launcher, workspace: mountpoint, adopt });
     const windows = await windowsOf(window, settings, first);
     const started = Date.now();
