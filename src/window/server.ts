@@ -34,6 +34,8 @@ export interface WindowState {
 /** When so many nodes are gone, and it is quiet, their memory is given back: a collection of what is left takes 10-20 ms. */
 const WORTH_COLLECTING = 20_000;
 const QUIET_MS = 500;
+/** A shorter window never comes to need it, and loading `node:v8` takes 3.5 ms. */
+const SMALL_HEAP_FROM_MS = 60;
 
 /** A mounted device for forget's own engine to serve, or what makes another driver. */
 export type ServeOn = number | ((handler: Handler, events: DriverEvents) => Driver);
@@ -65,6 +67,7 @@ export class Server {
   /** How many nodes there were at the most since memory was last given back. */
   private mostNodes = 0;
   private quietTimer: NodeJS.Timeout | undefined;
+  private heapTimer: NodeJS.Timeout | undefined;
 
   /** `unreported` are paths that the report leaves out. Throws SysError. */
   constructor(on: ServeOn, options: OverlayOptions, unreported: readonly string[]) {
@@ -170,7 +173,8 @@ export class Server {
   tested(canary: string): void {
     this.overlay.dropFromRoot(canary);
     this.watch?.start();
-    keepYoungGenerationSmall();
+    this.heapTimer = setTimeout(keepYoungGenerationSmall, SMALL_HEAP_FROM_MS);
+    this.heapTimer.unref();
   }
 
   /**
@@ -181,6 +185,7 @@ export class Server {
     this.engine.stop();
     clearTimeout(this.idleTimer);
     clearTimeout(this.quietTimer);
+    clearTimeout(this.heapTimer);
     this.watch?.stop();
     if (!this.settled) {
       releaseAllHeld(this.overlay);
