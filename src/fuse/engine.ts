@@ -10,7 +10,7 @@
  */
 import { monotonicMs } from '../sys/clock.ts';
 import { POLLIN } from '../sys/constants.ts';
-import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, ENOSPC, errnoName, SysError } from '../sys/errno.ts';
+import { EAGAIN, EDQUOT, EINTR, EIO, ENODEV, ENOENT, ENOSPC, errnoName, SysError } from '../sys/errno.ts';
 import { errno, poll, read, write } from '../sys/libc.ts';
 import { leadNowhere } from '../sys/nowhere.ts';
 import { whenReadable } from '../sys/readable.ts';
@@ -75,7 +75,7 @@ export class Engine implements Driver {
   /** Requests that found no space, to be tried once more when all that the kernel has queued is worked off. */
   private readonly retries: Buffer[] = [];
   private retriesDue = 0;
-  /** Whether an ENOSPC of the request in hand is final. */
+  /** Whether an ENOSPC or EDQUOT of the request in hand is final. */
   lastTry = false;
   private extendedSetxattr = false;
   private running = true;
@@ -88,6 +88,8 @@ export class Engine implements Driver {
   afterRequest: () => void = () => {};
   /** Called when there is nothing to do for now. */
   idle: () => void = () => {};
+  /** Called before what found no space is tried again. */
+  makeSpace: () => void = () => {};
 
   constructor(device: number, handler: Handler, events: DriverEvents) {
     this.device = device;
@@ -125,7 +127,7 @@ export class Engine implements Driver {
     setImmediate(() => this.pump());
   }
 
-  /** Like `replay`, for what met ENOSPC: when all that the kernel has queued is worked off, and for the last time. */
+  /** Like `replay`, for what met ENOSPC or EDQUOT: when all that the kernel has queued is worked off, and for the last time. */
   retry(list: Buffer[]): void {
     this.retries.push(...list.splice(0));
     setImmediate(() => this.pump());
@@ -245,6 +247,7 @@ export class Engine implements Driver {
       if (error !== EAGAIN && error !== ENOENT && error !== EINTR)
         throw new SysError(error, 'reading /dev/fuse');
       if (this.retries.length > 0) {
+        this.makeSpace();
         this.retriesDue = this.retries.length;
         return this.next();
       }
@@ -309,7 +312,7 @@ export class Engine implements Driver {
       outcome = this.failed(opName(opcode), error);
     }
     if (outcome === DEFERRED) return;
-    if (outcome === ENOSPC && !this.lastTry) {
+    if ((outcome === ENOSPC || outcome === EDQUOT) && !this.lastTry) {
       // An unlinked file's space is free when the kernel forgets it, and that message may be queued behind this one.
       this.retries.push(request.save());
       return;

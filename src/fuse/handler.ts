@@ -23,7 +23,7 @@ export interface Postponed {
 
 /** Who runs a handler: engine.ts on the kernel's device, or native/driver.ts through libfuse. */
 export interface Driver {
-  /** Whether an ENOSPC of the request in hand is final. */
+  /** Whether an ENOSPC or EDQUOT of the request in hand is final. */
   readonly lastTry: boolean;
   /** Called after each request, when nothing of it is in use any more. */
   afterRequest: () => void;
@@ -35,7 +35,7 @@ export interface Driver {
    */
   defer(list: Deferred[]): typeof DEFERRED;
   replay(list: Deferred[]): void;
-  /** Like `replay`, for what met ENOSPC: for the last time. */
+  /** Like `replay`, for what met ENOSPC or EDQUOT: for the last time. */
   retry(list: Deferred[]): void;
   /** Answers all that was put aside with an error. */
   fail(list: Deferred[], error: number): void;

@@ -241,6 +241,7 @@ export function statfs(o: Overlay, id: number, reply: Reply): number {
   const node = o.node(id);
   // What a program asks for is the room for what it writes here: the upper's where its writes go there.
   const fd = node && (node.inUpper || o.isProtected(node)) ? o.upper.fd : o.lowerFd;
+  o.descriptors.endAll();
   if (fstatfs(fd, statfsBuffer) < 0) return errno();
   const s = statfsBuffer;
   const bsize = s.readUInt32LE(8);

@@ -9,6 +9,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { scratchCstring } from '../sys/bytes.ts';
+import { monotonicMs } from '../sys/clock.ts';
 import { AT_FDCWD, O_CLOEXEC, O_NONBLOCK, O_PATH, O_RDWR } from '../sys/constants.ts';
 import { growDescriptorTable } from '../sys/descriptor-table.ts';
 import { EACCES } from '../sys/errno.ts';
@@ -20,6 +21,10 @@ import { NO_FD, type Node, PATH_FD, WRITE_FD } from './node.ts';
 const RESERVED = 256;
 const MOST = 12_000;
 export const WRITE_IDLE_MS = 50;
+/** Descriptors of nodes that are gone. */
+const MOST_ENDING = 4096;
+/** Requests wait no longer than this until such descriptors are closed. */
+const ENDING_MS = 1;
 /** With so many open there will be more than a new process has room for, which is 256. */
 const SOON_MANY = 32;
 
@@ -33,7 +38,10 @@ export class Descriptors {
   private readonly queue: Node[] = [];
   private hand = 0;
   private readonly writable = new Set<Node>();
+  /** Of nodes that are gone, most of them of unlinked files. */
+  private readonly ending: number[] = [];
   private readonly limit: number;
+  private mostEnding = 0;
   /** Numbers that this process's descriptors may take. */
   private readonly numbers: number;
   private readonly stat = new Stat();
@@ -47,6 +55,11 @@ export class Descriptors {
     const files = openFilesLimit();
     this.limit = Math.floor(Math.max(files >> 2, Math.min(MOST, files - RESERVED)) * share);
     this.numbers = Math.min(files, MOST + RESERVED);
+  }
+
+  /** Whether somebody calls `endSome` when it is quiet, and `endAll` when there is no space. */
+  set mayEndLater(may: boolean) {
+    this.mostEnding = may ? Math.min(MOST_ENDING, this.limit >> 2) : 0;
   }
 
   /** Gives the node this descriptor, in place of the one it may have had. */
@@ -68,10 +81,43 @@ export class Descriptors {
   release(node: Node): void {
     if (node.fd < 0) return;
     this.close(node);
+    this.forgetFd(node);
+  }
+
+  private forgetFd(node: Node): void {
     node.fd = -1;
     node.fdKind = NO_FD;
     this.writable.delete(node);
     this.leaveQueue(node);
+  }
+
+  /**
+   * As `release`, of a node that is gone. To close the last descriptor of an unlinked file is to delete it, 10 us in which
+   * who unlinks a whole tree would wait with its next request: that is done when there are none, or no room.
+   */
+  releaseLater(node: Node): void {
+    const full = this.ending.length >= this.mostEnding;
+    if (full || node.fd < 0 || node.inUpper || node.fdKind === WRITE_FD) this.release(node);
+    else {
+      this.ending.push(node.fd);
+      this.forgetFd(node);
+    }
+  }
+
+  /** Closes descriptors of nodes that are gone, for a while. Whether there are more. */
+  endSome(): boolean {
+    const until = monotonicMs() + ENDING_MS;
+    while (this.ending.length > 0 && monotonicMs() < until) this.endOne();
+    return this.ending.length > 0;
+  }
+
+  endAll(): void {
+    while (this.ending.length > 0) this.endOne();
+  }
+
+  private endOne(): void {
+    close(this.ending.pop()!);
+    this.count--;
   }
 
   private close(node: Node): void {
@@ -97,6 +143,7 @@ export class Descriptors {
    */
   makeRoom(): void {
     if (this.count <= this.limit) return;
+    this.endAll();
     const target = Math.floor(this.limit * 0.75);
     for (
       let looked = this.queue.length * 2;

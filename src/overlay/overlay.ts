@@ -458,12 +458,13 @@ export class Overlay {
       if (node !== this.root) this.descriptors.release(node);
       if (node.isDirectory) dropListing(node);
     }
+    this.descriptors.endAll();
   }
 
   /** Closes and removes what an idle node, or one that just lost its last name, no longer needs. */
   dropIdle(node: Node): void {
     for (const gone of this.table.drop(node)) {
-      this.descriptors.release(gone);
+      this.descriptors.releaseLater(gone);
       if (gone.isDirectory) {
         this.unwatchDirectory(gone);
         dropListing(gone);

@@ -27,6 +27,7 @@ export const {
   ETXTBSY,
   EFBIG,
   ENOSPC,
+  EDQUOT,
   ESPIPE,
   EROFS,
   EMLINK,

@@ -110,6 +110,8 @@ export class Server {
     overlay.notifier = this.notifier;
     const watch = new LowerWatch(overlay);
     this.watch = watch;
+    engine.makeSpace = () => overlay.descriptors.endAll();
+    overlay.descriptors.mayEndLater = true;
     engine.watch({ fd: watch.fd, ready: () => watch.drain() });
     overlay.watchDirectory = (node) => watch.add(node);
     overlay.unwatchDirectory = (node) => watch.remove(node);
@@ -224,7 +226,9 @@ export class Server {
 
   /** Descriptors that may write must not stay open: see overlay/descriptors.ts. */
   private idle(): void {
+    if (this.settled) return;
     const { descriptors, table } = this.overlay;
+    if (descriptors.endSome()) setImmediate(() => this.idle());
     this.mostNodes = Math.max(this.mostNodes, table.size);
     if (this.mostNodes - table.size > WORTH_COLLECTING) this.giveMemoryBack();
     if (this.idleTimer || !descriptors.hasWritable) return;

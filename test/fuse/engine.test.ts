@@ -8,7 +8,7 @@ import koffi from 'koffi';
 import { Op } from '../../src/fuse/abi.ts';
 import { Engine } from '../../src/fuse/engine.ts';
 import type { Handler } from '../../src/fuse/handler.ts';
-import { EIO, ENOENT, ENOSPC, ENOSYS, SysError } from '../../src/sys/errno.ts';
+import { EDQUOT, EIO, ENOENT, ENOSPC, ENOSYS, errnoName, SysError } from '../../src/sys/errno.ts';
 import { close, fcntl, read, write } from '../../src/sys/libc.ts';
 
 const AF_UNIX = 1;
@@ -100,30 +100,34 @@ test('whatever a handler throws becomes an errno, and a defect if it was not one
   assert.deepEqual(defects, ['RMDIR failed']);
 });
 
-test('a request that found no space is answered although its round of serving was over', {
-  timeout: 10_000,
-}, async () => {
-  const fds = [-1, -1];
-  assert.equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-  const [kernel, device] = fds as [number, number];
-  for (const fd of [kernel, device]) fcntl(fd, F_SETFL, O_NONBLOCK);
-  let tries = 0;
-  const handler: Partial<Handler> = {
-    unlink: () => {
-      const until = Date.now() + 25; // longer than a round
-      while (Date.now() < until);
-      tries++;
-      return ENOSPC;
-    },
-  };
-  const engine = new Engine(device, handler as Handler, { defect: assert.fail, ended: () => {} });
-  const bytes = requestBytes(Op.UNLINK, 1, name);
-  write(kernel, bytes, bytes.length);
-  engine.pump();
-  const reply = Buffer.alloc(64);
-  while (read(kernel, reply, reply.length) < 0) await delay(5);
-  assert.deepEqual([tries, reply.readUInt32LE(8), reply.readInt32LE(4)], [2, 1, -ENOSPC]);
-  engine.stop();
-  close(kernel);
-  close(device);
-});
+for (const error of [ENOSPC, EDQUOT]) {
+  test(`${errnoName(error)} is final when space was made, and answered although the round of serving is over`, {
+    timeout: 10_000,
+  }, async () => {
+    const fds = [-1, -1];
+    assert.equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    const [kernel, device] = fds as [number, number];
+    for (const fd of [kernel, device]) fcntl(fd, F_SETFL, O_NONBLOCK);
+    const calls: string[] = [];
+    const handler: Partial<Handler> = {
+      unlink: () => {
+        const until = Date.now() + 25; // longer than a round
+        while (Date.now() < until);
+        calls.push('try');
+        return error;
+      },
+    };
+    const engine = new Engine(device, handler as Handler, { defect: assert.fail, ended: () => {} });
+    engine.makeSpace = () => calls.push('make space');
+    const bytes = requestBytes(Op.UNLINK, 1, name);
+    write(kernel, bytes, bytes.length);
+    engine.pump();
+    const reply = Buffer.alloc(64);
+    while (read(kernel, reply, reply.length) < 0) await delay(5);
+    assert.deepEqual(calls, ['try', 'make space', 'try']);
+    assert.deepEqual([reply.readUInt32LE(8), reply.readInt32LE(4)], [1, -error]);
+    engine.stop();
+    close(kernel);
+    close(device);
+  });
+}

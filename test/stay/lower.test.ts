@@ -90,6 +90,30 @@ withWorkspace(
   root,
 );
 
+/** 60 files of 50 KB are most of what fits. Forget keeps a file open for writing for up to 100 ms, and holds it otherwise after that. */
+const MAKE_ANEW = `
+import os, time
+for round in range(6):
+    for i in range(60):
+        with open(f'src/{i}', 'wb') as file: file.write(bytes(50_000))
+    time.sleep(0.15)
+    free = os.statvfs('src').f_bavail * os.statvfs('src').f_frsize
+    for i in range(60): os.unlink(f'src/{i}')
+    if round % 2: assert os.statvfs('src').f_bavail * os.statvfs('src').f_frsize > free + 2_500_000
+print('made')
+`;
+
+withWorkspace(
+  'the space of deleted files is there as soon as they are',
+  async (workspace) => {
+    await onSmallDisk(workspace, async (path) => {
+      const result = await forgetExec(workspace, ['python3', '-c', MAKE_ANEW], { cwd: path });
+      assert.equal(result.stdout, 'made\n', result.stderr);
+    });
+  },
+  root,
+);
+
 withWorkspace(
   'a disk that turns read-only below: unprotected writes get EROFS, protected ones go on',
   async (workspace) => {
