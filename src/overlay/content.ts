@@ -80,7 +80,7 @@ export function write(
       (written, own) => wrote(o, node, own, written, change),
     );
   }
-  const written = pwritev2(fd, iovecOf(requestAddress(bytes) + BigInt(start), size), 1, offset, flags);
+  const written = pwritev2(fd, iovecOf(requestAddress(bytes) + start, size), 1, offset, flags);
   if (written < 0) {
     const error = errno();
     if (error === ENOSPC && node.inUpper && o.engine.lastTry)

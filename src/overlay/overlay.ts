@@ -26,7 +26,7 @@ import { Descriptors } from './descriptors.ts';
 import type { Identity } from './identity.ts';
 import { Ledger } from './ledger.ts';
 import { dropListing } from './listing.ts';
-import { NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
+import { type Link, NO_FD, Node, PATH_FD, pathIn, pathOf, READ_FD, WRITE_FD } from './node.ts';
 import { NodeTable } from './node-table.ts';
 import { PageHistory } from './page-history.ts';
 import type { Rules } from './rules.ts';
@@ -267,15 +267,7 @@ export class Overlay {
     }
     if (!node.isDirectory) return -ENOTDIR;
     if (!node.hasLower || !node.link) return -ENOENT;
-    const parent = this.dirFd(node.link.parent);
-    if (parent < 0) return parent;
-    return this.openNode(
-      node,
-      parent,
-      node.link.name,
-      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-      PATH_FD,
-    );
+    return this.openNamed(node, node.link, O_PATH | O_DIRECTORY | O_CLOEXEC, PATH_FD);
   }
 
   /**
@@ -302,21 +294,20 @@ export class Overlay {
   private openLower(node: Node, access: number, kind: number): number {
     // O_NONBLOCK: were a fifo put under this name, the loop must not wait for its other end.
     const flags = access | O_NONBLOCK | O_CLOEXEC;
-    if (node.fd >= 0) {
-      const fd = openat(-1, scratchCstring(`/proc/self/fd/${node.fd}`), flags, 0);
-      if (fd < 0) return -errno();
-      this.descriptors.set(node, fd, kind);
-      return fd;
-    }
-    if (!node.link) return -ESTALE;
-    const parent = this.dirFd(node.link.parent);
-    if (parent < 0) return parent;
     // A protected file of the lower is to keep its access time too.
     const atime = this.isProtected(node) ? O_NOATIME : 0;
-    const fd = this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW | atime, kind);
-    return fd === -EPERM && atime
-      ? this.openNode(node, parent, node.link.name, flags | O_NOFOLLOW, kind)
-      : fd;
+    const fd = this.openAgain(node, flags | atime, kind);
+    return fd === -EPERM && atime ? this.openAgain(node, flags, kind) : fd;
+  }
+
+  /** By its name, which takes 3 us, or by the descriptor that it has, which takes 6: somebody else may have that name by now. */
+  private openAgain(node: Node, flags: number, kind: number): number {
+    const named = node.link ? this.openNamed(node, node.link, flags, kind) : -ESTALE;
+    if (named >= 0 || node.fd < 0) return named;
+    const fd = openat(-1, scratchCstring(`/proc/self/fd/${node.fd}`), flags, 0);
+    if (fd < 0) return -errno();
+    this.descriptors.set(node, fd, kind);
+    return fd;
   }
 
   /** A descriptor of an upper file for reading and writing, whatever its mode; or -errno. */
@@ -337,14 +328,13 @@ export class Overlay {
   pathFd(node: Node): number {
     if (node.isDirectory) return this.dirFd(node);
     if (node.fdKind !== NO_FD) return node.fd;
-    if (!node.link) return -ESTALE;
-    const parent = this.dirFd(node.link.parent);
-    if (parent < 0) return parent;
-    return this.openNode(node, parent, node.link.name, O_PATH | O_NOFOLLOW | O_CLOEXEC, PATH_FD);
+    return node.link ? this.openNamed(node, node.link, O_PATH | O_CLOEXEC, PATH_FD) : -ESTALE;
   }
 
-  private openNode(node: Node, parent: number, name: string, flags: number, kind: number): number {
-    const fd = openat(parent, scratchCstring(name), flags, 0);
+  private openNamed(node: Node, { parent, name }: Link, flags: number, kind: number): number {
+    const dir = this.dirFd(parent);
+    if (dir < 0) return dir;
+    const fd = openat(dir, scratchCstring(name), flags | O_NOFOLLOW, 0);
     if (fd < 0) return -errno();
     const st = this.otherStat;
     const error = st.of(fd);

@@ -17,6 +17,8 @@ import type { Overlay } from './overlay.ts';
 
 const replyAddress = rememberedAddress();
 const RAM = { ram: true };
+/** The least that a page is. */
+const PAGE = 4096;
 
 export function read(
   o: Overlay,
@@ -60,13 +62,15 @@ function readAtOnce(fd: number, offset: number, size: number, reply: Reply): num
 
 /** What the page cache of the lower has, at once; all of it by a pool thread, which may wait for the disk, else. */
 function readCached(o: Overlay, node: Node, fd: number, offset: number, size: number, reply: Reply): number {
-  const start = replyAddress(reply.bytes) + BigInt(OUT_HEADER_SIZE + reply.size);
+  const start = replyAddress(reply.bytes) + OUT_HEADER_SIZE + reply.size;
   let got = 0;
   while (got < size) {
-    const n = preadv2(fd, iovecOf(start + BigInt(got), size - got), 1, offset + got, RWF_NOWAIT);
+    const n = preadv2(fd, iovecOf(start + got, size - got), 1, offset + got, RWF_NOWAIT);
     if (n === 0) break; // the end of the file
     if (n > 0) {
       got += n;
+      // For want of a page it ends where that begins; anywhere else the file does.
+      if ((offset + got) % PAGE !== 0) break;
       continue;
     }
     const error = errno();

@@ -138,7 +138,7 @@ function readCached(o: Overlay, node: Node): EarlierText | undefined {
   if (fd < 0) return undefined;
   const bytes = Buffer.allocUnsafeSlow(stat.size);
   const waits = o.mute.get(node.lowerDev)?.ram ? 0 : RWF_NOWAIT;
-  const n = preadv2(fd, iovecOf(addressOf(bytes), bytes.length), 1, 0, waits);
+  const n = preadv2(fd, iovecOf(Number(addressOf(bytes)), bytes.length), 1, 0, waits);
   close(fd);
   if (n <= 0 || bytes.subarray(0, Math.min(n, SNIFFED)).includes(0)) return undefined;
   return { text: bytes.subarray(0, n), time: stat.change / 1e6 };

@@ -2,16 +2,15 @@
 import { addressOf } from './libc.ts';
 
 const IOVEC_BYTES = 16;
+const TWO_32 = 2 ** 32;
 const iovec = Buffer.alloc(IOVEC_BYTES);
+const words = new Uint32Array(iovec.buffer, iovec.byteOffset, IOVEC_BYTES / 4);
 
-function put(into: Buffer, address: bigint, size: number): void {
-  into.writeBigUInt64LE(address, 0);
-  into.writeBigUInt64LE(BigInt(size), 8);
-}
-
-/** One vector, in a Buffer that the next call overwrites: for a call that is over when it returns. */
-export function iovecOf(address: bigint, size: number): Buffer {
-  put(iovec, address, size);
+/** One vector, in a Buffer that the next call overwrites: for a call that is over when it returns. Without a BigInt: each is an object. */
+export function iovecOf(address: number, size: number): Buffer {
+  words[0] = address % TWO_32;
+  words[1] = Math.floor(address / TWO_32);
+  words[2] = size;
   return iovec;
 }
 
@@ -22,19 +21,19 @@ export function iovecOf(address: bigint, size: number): Buffer {
  */
 export function iovecWith(data: Buffer): Buffer {
   const out = Buffer.allocUnsafeSlow(IOVEC_BYTES + data.length);
-  put(out, addressOf(out) + BigInt(IOVEC_BYTES), data.length);
+  iovecOf(Number(addressOf(out)) + IOVEC_BYTES, data.length).copy(out);
   data.copy(out, IOVEC_BYTES);
   return out;
 }
 
-/** `addressOf` that remembers the last Buffer. */
-export function rememberedAddress(): (bytes: Buffer) => bigint {
+/** `addressOf` that remembers the last Buffer, as a number: addresses have 47 bits, more only for who asks for them. */
+export function rememberedAddress(): (bytes: Buffer) => number {
   let known: Buffer | undefined;
-  let address = 0n;
+  let address = 0;
   return (bytes) => {
     if (bytes !== known) {
       known = bytes;
-      address = addressOf(bytes);
+      address = Number(addressOf(bytes));
     }
     return address;
   };
