@@ -15,6 +15,7 @@ import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
 import { close, write } from '../sys/libc.ts';
 import { ThreadedWrites } from '../sys/threaded-writes.ts';
 import { addCounts } from './counts.ts';
+import { requested } from './cpu-latency.ts';
 
 /** State of a window at one moment; sizes in bytes. */
 export interface WindowState {
@@ -93,7 +94,10 @@ export class Server {
     this.device = typeof on === 'number' ? on : -1;
     this.engine = typeof on === 'number' ? this.engineOn(on, events) : on(handlerOf(overlay), events);
     overlay.engine = this.engine;
-    this.engine.afterRequest = () => overlay.descriptors.makeRoom();
+    this.engine.afterRequest = () => {
+      requested();
+      overlay.descriptors.makeRoom();
+    };
     this.engine.idle = () => this.idle();
   }
 
