@@ -145,6 +145,7 @@ function makeInLower(
   const node = o.table.adopt(st);
   node.addLink(parent, name);
   o.table.noteBorn(node);
+  node.noCapability = type === S_IFREG;
   if (o.window === 0) o.judge(node);
   nameIsReal(o, parent, name);
   if (fd >= 0) o.descriptors.set(node, fd, WRITE_FD);

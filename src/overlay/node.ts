@@ -105,6 +105,8 @@ export class Node {
   protected = false;
   /** First created in this window, by an unprotected name, in the lower. */
   born = false;
+  /** A new file of the lower that nobody has given file capabilities: the kernel asks for them before it writes. */
+  noCapability = false;
   /** Written through the view, and noted (written-files.ts). */
   recorded = false;
   /** In the upper only because its name tells nothing of its target yet (DESIGN 3, "Held"). */

@@ -20,6 +20,8 @@ export class OutsideChanges {
   private readonly o: Overlay;
   private readonly fineTimes: boolean;
   private readonly st = new Stat();
+  /** The name that `st` describes, if events that were read before are still worked off; and whether the lower has it. */
+  private at: { dir: Node; name: string; exists: boolean } | null = null;
   /** Nodes whose attributes and pages the kernel is to drop. */
   private readonly changed = new Set<Node>();
   /** Directories in which something happened. */
@@ -42,7 +44,7 @@ export class OutsideChanges {
     this.touched.add(dir);
     const kid = dir.kid(name);
     if (kid instanceof Whiteout || kid?.inUpper) return; // the lower does not show here
-    const exists = o.lowerHas(dir, name, st);
+    const exists = this.look(dir, name);
     if (kid && exists && o.table.isSame(kid, st)) return;
     if (kid) {
       o.notifier.entry(dir.id, name, kid.isDirectory);
@@ -61,16 +63,35 @@ export class OutsideChanges {
   content(dir: Node, name: string, surely: boolean): void {
     const { o, st } = this;
     const node = dir.kid(name);
-    if (!(node instanceof Node) || node.inUpper || node.lookups === 0) return;
-    if (!o.lowerHas(dir, name, st) || !o.table.isSame(node, st)) return;
+    if (!(node instanceof Node) || node.inUpper) return;
+    if (node.lookups === 0) {
+      node.noCapability = false;
+      return;
+    }
+    if (!this.look(dir, name) || !o.table.isSame(node, st)) return;
     if (!surely && this.fineTimes && node.settledChange === st.change) return;
     node.settledChange = st.change;
+    node.noCapability = false;
     this.changed.add(node);
+  }
+
+  /** The next events happened after the last look. */
+  nextEvents(): void {
+    this.at = null;
+  }
+
+  /** Describes the lower's file of this name in `st`: once for the events of making it, writing and closing it. */
+  private look(dir: Node, name: string): boolean {
+    if (this.at?.dir !== dir || this.at.name !== name) {
+      this.at = { dir, name, exists: this.o.lowerHas(dir, name, this.st) };
+    }
+    return this.at.exists;
   }
 
   /** Sends what follows from all that was said since the last time. */
   tell(): void {
     const { notifier } = this.o;
+    this.nextEvents();
     for (const dir of this.touched) if (this.hasChanged(dir)) this.changed.add(dir);
     for (const node of this.changed) notifier.inode(node.id);
     this.touched.clear();

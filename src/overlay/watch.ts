@@ -158,6 +158,7 @@ export class LowerWatch {
         this.removed = 0;
         break;
       }
+      this.changes.nextEvents();
       this.events(n);
     } while (monotonicMs() < until);
     this.changes.tell();

@@ -22,6 +22,7 @@ import type { Overlay } from './overlay.ts';
 
 /** XATTR_SIZE_MAX and XATTR_LIST_MAX (include/uapi/linux/limits.h). */
 const MAX = 65536;
+const CAPABILITY = 'security.capability';
 const value = Buffer.alloc(MAX);
 const list = Buffer.alloc(MAX);
 
@@ -32,8 +33,14 @@ const list = Buffer.alloc(MAX);
 export function getxattr(o: Overlay, id: number, name: string, size: number, reply: Reply): number {
   const node = o.node(id);
   if (!node) return ESTALE;
+  if (name === CAPABILITY && hasNoCapability(node)) return ENODATA;
   const n = readAttribute(o, node, name, Math.min(size, MAX));
   return n < 0 ? -n : replyWith(value, n, size, reply);
+}
+
+/** Without asking: nobody inside has set it, and what others do is seen. */
+function hasNoCapability(node: Node): boolean {
+  return node.noCapability && !node.inUpper && node.link !== null && node.link.parent.watch > 0;
 }
 
 /**
@@ -110,6 +117,7 @@ export function setxattr(
   if (outcome) return outcome;
   const path = magicPath(o, node);
   if (typeof path === 'number') return path;
+  node.noCapability = false;
   const set = node.inUpper ? lsetxattr : sysSet;
   if (set(path, cstring(name), data, data.length, flags) < 0) return errno();
   o.settle(node);
