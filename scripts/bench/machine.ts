@@ -1,6 +1,6 @@
 /** On what, and with which versions, a run was made. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { versionsOf } from './packages.ts';
@@ -16,6 +16,8 @@ export interface Machine {
   /** Of the directory with the trees. */
   filesystem: string;
   packages: Record<string, string>;
+  /** What an idle processor does: waking a virtual one that halts at once takes 15-40 us, and more than all else decides what FUSE costs. */
+  idle: string;
   /** Load average at the start: another's work on the machine makes all figures worse. */
   load: string;
 }
@@ -32,6 +34,14 @@ function commit(): string {
   }
 }
 
+function whenIdle(): string {
+  const [driver, pollsFor] = [
+    '/sys/devices/system/cpu/cpuidle/current_driver',
+    '/sys/module/haltpoll/parameters/guest_halt_poll_ns',
+  ].map((path) => (existsSync(path) ? readFileSync(path, 'latin1').trim() : ''));
+  return driver === 'haltpoll' ? `haltpoll, ${pollsFor} ns` : driver || 'no cpuidle driver';
+}
+
 export function describeMachine(directory: string, packages: readonly string[]): Machine {
   const processors = cpus();
   const os = readFileSync('/etc/os-release', 'utf8');
@@ -45,6 +55,7 @@ export function describeMachine(directory: string, packages: readonly string[]):
     node: process.version,
     filesystem: execFileSync('findmnt', ['-n', '-o', 'FSTYPE', '-T', directory], { encoding: 'utf8' }).trim(),
     packages: versionsOf(packages),
+    idle: whenIdle(),
     load: readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' '),
   };
 }

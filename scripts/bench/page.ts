@@ -209,6 +209,7 @@ function machineTable({ machine, targets }: Results): string {
     ['system', `${machine.system}, Linux ${machine.kernel}`],
     ['Node', machine.node],
     ['trees on', machine.filesystem],
+    ['idle processors', machine.idle],
     ['load before', machine.load],
     ...Object.entries(machine.packages),
   ];
