@@ -77,7 +77,7 @@ ${machineTable(results)}
 ## Again
 
 \`\`\`
-npm run bench                                # all of it, as root, some 30 minutes; writes this page
+npm run bench                                # all of it, as root, some 40 minutes; writes this page
 npm run bench -- --quick                     # one round without the large tree; prints the table
 npm run bench -- --only native,forget --workloads rg,status --rounds 9
 npm run bench -- --directory /dev/shm        # on a tmpfs: what the disk hides shows
@@ -87,6 +87,9 @@ Peers come from Debian, with their default options, mounted by root; what is mis
 that does nothing else. As root the trees are on a filesystem of the run's own, ext4 with a journal in a file in /var/tmp, past
 the page cache of the one below. ${SMALL_FILES.toLocaleString('en')} files of source-like sizes are a git repository, the other tree has
 ${LARGE_FILES.toLocaleString('en')}. Files are streamed ${STREAM_BYTES >> 20} MiB at a time in blocks of 1 MiB.
+
+Where idle processors halt at once ("haltpoll, 0 ns" above), forget as root has them wait awake while requests come
+fast ([decisions.md](decisions.md#idle-processors-wait-awake)). Native and the peers run on the machine as it is.
 ${failures(results)}`;
 }
 

@@ -35,7 +35,7 @@ export interface WindowState {
 /** When so many nodes are gone, and it is quiet, their memory is given back: a collection of what is left takes 10-20 ms. */
 const WORTH_COLLECTING = 20_000;
 const QUIET_MS = 500;
-/** A shorter window never comes to need it, and loading `node:v8` takes 3.5 ms. */
+/** A shorter window never comes to need it: `forget exec -- true` takes 1.3 ms less without loading `node:v8`. */
 const SMALL_HEAP_FROM_MS = 60;
 
 /** A mounted device for forget's own engine to serve, or what makes another driver. */
