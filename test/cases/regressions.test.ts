@@ -10,6 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -409,4 +410,16 @@ open("src/main.py", "a").write("# real\\n")
   prints: '-1 Invalid cross-device link\n',
   afterwards: (workspace) =>
     assert.match(readFileSync(join(workspace.path, 'src/main.py'), 'utf8'), /# real\n$/),
+});
+
+/** Before its last change, so that a read by anybody would move it (relatime). */
+const LONG_AGO = new Date('2020-01-01T00:00:00Z');
+
+inWindow('a protected file that is looked up and then read keeps its access time', {
+  shape: {
+    prepare: (path) => utimesSync(join(path, 'MEMORY.md'), LONG_AGO, statSync(join(path, 'MEMORY.md')).mtime),
+  },
+  script: 'ls -l MEMORY.md >/dev/null; cat MEMORY.md >/dev/null; echo read',
+  prints: 'read\n',
+  afterwards: (workspace) => assert.deepEqual(statSync(join(workspace.path, 'MEMORY.md')).atime, LONG_AGO),
 });
