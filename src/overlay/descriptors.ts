@@ -10,12 +10,12 @@
 import { readFileSync } from 'node:fs';
 import { scratchCstring } from '../sys/bytes.ts';
 import { monotonicMs } from '../sys/clock.ts';
-import { AT_FDCWD, O_CLOEXEC, O_NONBLOCK, O_PATH, O_RDWR } from '../sys/constants.ts';
+import { AT_FDCWD, O_CLOEXEC, O_NONBLOCK, O_RDWR } from '../sys/constants.ts';
 import { growDescriptorTable } from '../sys/descriptor-table.ts';
 import { EACCES } from '../sys/errno.ts';
 import { close, errno, openat } from '../sys/libc.ts';
 import { Stat } from '../sys/stat.ts';
-import { NO_FD, type Node, PATH_FD, WRITE_FD } from './node.ts';
+import { NO_FD, type Node, WRITE_FD } from './node.ts';
 
 /** What the rest of the process needs, and a request that walks down a deep path. */
 const RESERVED = 256;
@@ -47,8 +47,8 @@ export class Descriptors {
   private readonly stat = new Stat();
   /** Called before a descriptor that may write to a lower file is closed. */
   closing: (node: Node) => void = () => {};
-  /** Another `O_PATH` descriptor of a lower file by its name, which takes half as long as by its descriptor; or -errno. */
-  named: (node: Node) => number = () => -1;
+  /** Gives a lower file an `O_PATH` descriptor in place of the one that it has, which it returns; or -errno. */
+  openPath: (node: Node) => number = () => -1;
   /** Open now. */
   count = 0;
 
@@ -171,20 +171,10 @@ export class Descriptors {
   closeIdleWritable(): void {
     for (const node of this.writable) {
       if (node.fdUsed) node.fdUsed = false;
-      else if (this.opensAgain(node.fd)) this.keepPathOnly(node);
-      else this.writable.delete(node);
+      // Whoever has the file open may write on, also after somebody outside renamed or removed it: an `O_PATH`
+      // descriptor is no writer, and can be opened again.
+      else if (!this.opensAgain(node.fd) || this.openPath(node) < 0) this.writable.delete(node);
     }
-  }
-
-  /**
-   * Whoever has the file open may write on, also after somebody outside renamed or removed it: an `O_PATH` descriptor
-   * is no writer, and can be opened again.
-   */
-  private keepPathOnly(node: Node): void {
-    let fd = this.named(node);
-    if (fd < 0) fd = openat(AT_FDCWD, scratchCstring(`/proc/self/fd/${node.fd}`), O_PATH | O_CLOEXEC, 0);
-    if (fd >= 0) this.set(node, fd, PATH_FD);
-    else this.writable.delete(node);
   }
 
   private opensAgain(fd: number): boolean {

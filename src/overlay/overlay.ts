@@ -127,8 +127,7 @@ export class Overlay {
     this.options = options;
     this.identity = options.identity;
     this.descriptors = new Descriptors(options.share);
-    this.descriptors.named = (node) =>
-      node.link ? this.namedFd(node, node.link, O_PATH | O_CLOEXEC) : -ESTALE;
+    this.descriptors.openPath = (node) => this.openAgain(node, O_PATH | O_CLOEXEC, PATH_FD);
     this.reached = options.reached ?? new Set();
     this.ledger = new Ledger(options.shown);
     this.lowerFd = options.lower;
@@ -333,14 +332,8 @@ export class Overlay {
     return node.link ? this.openNamed(node, node.link, O_PATH | O_CLOEXEC, PATH_FD) : -ESTALE;
   }
 
-  private openNamed(node: Node, link: Link, flags: number, kind: number): number {
-    const fd = this.namedFd(node, link, flags);
-    if (fd >= 0) this.descriptors.set(node, fd, kind);
-    return fd;
-  }
-
-  /** A descriptor of the lower file that a name leads to, which is the node's; or -errno, ESTALE where it is another. */
-  private namedFd(node: Node, { parent, name }: Link, flags: number): number {
+  /** ESTALE where the name leads to another file. */
+  private openNamed(node: Node, { parent, name }: Link, flags: number, kind: number): number {
     const dir = this.dirFd(parent);
     if (dir < 0) return dir;
     const fd = openat(dir, scratchCstring(name), flags | O_NOFOLLOW, 0);
@@ -351,6 +344,7 @@ export class Overlay {
       close(fd);
       return -(error || ESTALE);
     }
+    this.descriptors.set(node, fd, kind);
     return fd;
   }
 
