@@ -69,6 +69,7 @@ export class Server {
   private mostNodes = 0;
   private quietTimer: NodeJS.Timeout | undefined;
   private heapTimer: NodeJS.Timeout | undefined;
+  private ending: NodeJS.Immediate | undefined;
 
   /** `unreported` are paths that the report leaves out. Throws SysError. */
   constructor(on: ServeOn, options: OverlayOptions, unreported: readonly string[]) {
@@ -192,6 +193,7 @@ export class Server {
     clearTimeout(this.idleTimer);
     clearTimeout(this.quietTimer);
     clearTimeout(this.heapTimer);
+    clearImmediate(this.ending);
     this.watch?.stop();
     if (!this.settled) {
       releaseAllHeld(this.overlay);
@@ -230,9 +232,8 @@ export class Server {
 
   /** Descriptors that may write must not stay open: see overlay/descriptors.ts. */
   private idle(): void {
-    if (this.settled) return;
     const { descriptors, table } = this.overlay;
-    if (descriptors.endSome()) setImmediate(() => this.idle());
+    this.endDescriptors();
     this.mostNodes = Math.max(this.mostNodes, table.size);
     if (this.mostNodes - table.size > WORTH_COLLECTING) this.giveMemoryBack();
     if (this.idleTimer || !descriptors.hasWritable) return;
@@ -241,6 +242,15 @@ export class Server {
       descriptors.closeIdleWritable();
       this.idle();
     }, WRITE_IDLE_MS);
+  }
+
+  /** In rounds, one after the other: a request that has come meanwhile is served in between. */
+  private endDescriptors(): void {
+    if (this.ending || !this.overlay.descriptors.endSome()) return;
+    this.ending = setImmediate(() => {
+      this.ending = undefined;
+      this.endDescriptors();
+    });
   }
 
   private giveMemoryBack(): void {
