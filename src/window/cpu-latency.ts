@@ -25,25 +25,26 @@ const AWAKE = word(0);
 /** PM_QOS_CPU_LATENCY_DEFAULT_VALUE: 2000 s, in microseconds. */
 const AS_IT_LIKES = word(2_000_000_000);
 
+/** Since the last tick. */
 let requests = 0;
-let before = 0;
 let quietMs = 0;
 let timer: NodeJS.Timeout | undefined;
 let held = false;
-/** Of the device; -1 where there is no use for it; undefined while nobody has looked. */
+const NO_USE = -1;
+/** Of the device; NO_USE where it changes nothing, or this user may not; undefined while nobody has looked. */
 let device: number | undefined;
 
 /** To be called with each request. */
 export function requested(): void {
+  if (device === NO_USE) return;
   requests++;
   timer ??= setInterval(tick, TICK_MS).unref();
 }
 
 function tick(): void {
-  const fresh = requests - before;
-  before = requests;
-  if (fresh >= FAST) hold(true);
-  quietMs = fresh > 0 ? 0 : quietMs + TICK_MS;
+  if (requests >= FAST) hold(true);
+  quietMs = requests > 0 ? 0 : quietMs + TICK_MS;
+  requests = 0;
   if (quietMs < NONE_MS) return;
   hold(false);
   clearInterval(timer);
@@ -52,9 +53,8 @@ function tick(): void {
 
 function hold(awake: boolean): void {
   if (held === awake) return;
-  device ??= haltsAtOnce() ? open(cstring(DEVICE), O_WRONLY | O_CLOEXEC, 0) : -1;
-  // Who may not goes on as before.
-  if (device >= 0 && write(device, awake ? AWAKE : AS_IT_LIKES, 4) === 4) held = awake;
+  device ??= haltsAtOnce() ? open(cstring(DEVICE), O_WRONLY | O_CLOEXEC, 0) : NO_USE;
+  if (device !== NO_USE && write(device, awake ? AWAKE : AS_IT_LIKES, 4) === 4) held = awake;
 }
 
 /** Whether idle processors of this machine halt without waiting, and could wait. */
