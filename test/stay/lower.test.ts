@@ -93,13 +93,16 @@ withWorkspace(
 /** 60 files of 50 KB are most of what fits. Forget keeps a file open for writing for up to 100 ms, and holds it otherwise after that. */
 const MAKE_ANEW = `
 import os, time
+def free():
+    s = os.statvfs('src')
+    return s.f_bavail * s.f_frsize
 for round in range(6):
     for i in range(60):
         with open(f'src/{i}', 'wb') as file: file.write(bytes(50_000))
     time.sleep(0.15)
-    free = os.statvfs('src').f_bavail * os.statvfs('src').f_frsize
+    before = free()
     for i in range(60): os.unlink(f'src/{i}')
-    if round % 2: assert os.statvfs('src').f_bavail * os.statvfs('src').f_frsize > free + 2_500_000
+    if round % 2: assert free() > before + 2_500_000
 print('made')
 `;
 
