@@ -10,7 +10,7 @@
  */
 import { monotonicMs } from '../sys/clock.ts';
 import { POLLIN } from '../sys/constants.ts';
-import { EAGAIN, EDQUOT, EINTR, EIO, ENODEV, ENOENT, ENOSPC, errnoName, SysError } from '../sys/errno.ts';
+import { EAGAIN, EINTR, EIO, ENODEV, ENOENT, errnoName, isOutOfSpace, SysError } from '../sys/errno.ts';
 import { errno, poll, read, write } from '../sys/libc.ts';
 import { leadNowhere } from '../sys/nowhere.ts';
 import { whenReadable } from '../sys/readable.ts';
@@ -312,7 +312,7 @@ export class Engine implements Driver {
       outcome = this.failed(opName(opcode), error);
     }
     if (outcome === DEFERRED) return;
-    if ((outcome === ENOSPC || outcome === EDQUOT) && !this.lastTry) {
+    if (isOutOfSpace(outcome) && !this.lastTry) {
       // An unlinked file's space is free when the kernel forgets it, and that message may be queued behind this one.
       this.retries.push(request.save());
       return;

@@ -10,7 +10,7 @@ import {
   O_APPEND,
   RWF_APPEND,
 } from '../sys/constants.ts';
-import { EINVAL, ENOSPC, EOPNOTSUPP, ESTALE, errnoName } from '../sys/errno.ts';
+import { EINVAL, EOPNOTSUPP, ESTALE, errnoName, isOutOfSpace } from '../sys/errno.ts';
 import { iovecOf, iovecWith, rememberedAddress } from '../sys/iovec.ts';
 import {
   close,
@@ -83,7 +83,7 @@ export function write(
   const written = pwritev2(fd, iovecOf(requestAddress(bytes) + start, size), 1, offset, flags);
   if (written < 0) {
     const error = errno();
-    if (error === ENOSPC && node.inUpper && o.engine.lastTry)
+    if (isOutOfSpace(error) && node.inUpper && o.engine.lastTry)
       o.ledger.error(o.pathOf(node), `write failed: ${errnoName(error)}`);
     return error;
   }

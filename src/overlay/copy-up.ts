@@ -19,7 +19,7 @@ import {
   SEEK_HOLE,
   SEEK_SET,
 } from '../sys/constants.ts';
-import { EINVAL, ENOENT, ENOSPC, ENXIO, EPERM, EROFS, errnoName } from '../sys/errno.ts';
+import { EINVAL, ENOENT, ENXIO, EPERM, EROFS, errnoName, isOutOfSpace } from '../sys/errno.ts';
 import {
   close,
   errno,
@@ -111,7 +111,7 @@ function copyUpAlone(o: Overlay, node: Node, keep: number): number {
 
 /** ENOSPC and EDQUOT of the upper are news for the report: the program may not say. */
 function upperError(o: Overlay, node: Node, error: number, last = o.engine.lastTry): number {
-  if (error !== ENOSPC || last) o.ledger.error(o.pathOf(node), `copy-up failed: ${errnoName(error)}`);
+  if (!isOutOfSpace(error) || last) o.ledger.error(o.pathOf(node), `copy-up failed: ${errnoName(error)}`);
   return error;
 }
 
@@ -230,7 +230,7 @@ function copyElsewhere(
     if (error) {
       o.upper.remove(object, false);
       upperError(o, node, error, last);
-      if (error === ENOSPC && !last) o.engine.retry(waiting);
+      if (isOutOfSpace(error) && !last) o.engine.retry(waiting);
       else o.engine.fail(waiting, error);
     } else o.engine.replay(waiting);
     o.dropIdle(node);

@@ -48,6 +48,10 @@ export const ECONNREFUSED = constants.errno.ECONNREFUSED;
 export const ENOTCONN = constants.errno.ENOTCONN;
 export const ECHILD = constants.errno.ECHILD;
 
+/** What may succeed when others have given space back. */
+export const isOutOfSpace = (error: number): boolean =>
+  error === constants.errno.ENOSPC || error === constants.errno.EDQUOT;
+
 const names = new Map<number, string>();
 for (const [name, value] of Object.entries(constants.errno)) {
   if (!names.has(value)) names.set(value, name);
