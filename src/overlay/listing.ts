@@ -1,7 +1,12 @@
 /**
  * READDIR and READDIRPLUS. Without OPENDIR there is no handle to keep a position in, so each name of a directory
- * gets a cookie of its own, once, that stays its own while the directory is being read: entries may come and go
+ * gets a place of its own, once, that stays its own while the directory is being read: entries may come and go
  * between two requests, and none is seen twice or missed.
+ *
+ * A cookie is the place and the generation of the listing, which is another one after each change. The kernel keeps what
+ * one reader was told, and whoever continues at a cookie that is in there continues in there (fuse_readdir_cached looks
+ * whether the directory has changed at the beginning only): a reader that began after a name was removed would meet it
+ * again in what an older reader was told.
  */
 import type { Reply } from '../fuse/reply.ts';
 import { direntPlusSize } from '../fuse/reply.ts';
@@ -18,7 +23,12 @@ const DT_DIR = 4;
 /** Entries of listings that are kept, because somebody may be in the middle of one: about 100 MB at the most. */
 const KEPT = 500_000;
 let kept = 0;
-const FIRST_COOKIE = 3;
+/** Places of `.` and `..`; 0 is the beginning. */
+const DOT = 1;
+const DOT_DOT = 2;
+const FIRST_PLACE = 3;
+/** A cookie is `place * GENERATIONS + generation`: in 31 bits, as programs of 32 bits need it, up to a million places. */
+const GENERATIONS = 2048;
 const dents = Buffer.alloc(256 << 10);
 
 interface Entry {
@@ -26,13 +36,13 @@ interface Entry {
   ino: number;
   /** DT_DIR and the like: the file type's bits, shifted down. */
   type: number;
-  cookie: number;
+  place: number;
 }
 
 interface Listing {
+  /** In the order of their places. */
   entries: Entry[];
-  cookies: Map<string, number>;
-  next: number;
+  byName: Map<string, Entry>;
 }
 
 const listings = new Map<Node, Listing>();
@@ -113,12 +123,15 @@ function buildListing(o: Overlay, node: Node): number {
   o.watchDirectory(node);
   if (node.inUpper) readUpperDirectory(o, node);
   const before = listings.get(node);
-  const cookies = before?.cookies ?? new Map<string, number>();
-  const listing: Listing = { entries: [], cookies: new Map(), next: Math.max(node.nextCookie, FIRST_COOKIE) };
+  const listing: Listing = { entries: [], byName: new Map() };
+  let next = Math.max(node.nextPlace, FIRST_PLACE);
+  let same = 0;
   const add = (name: string, ino: number, type: number) => {
-    const cookie = cookies.get(name) ?? listing.next++;
-    listing.cookies.set(name, cookie);
-    listing.entries.push({ name, ino, type, cookie });
+    const old = before?.byName.get(name);
+    if (old?.ino === ino && old.type === type) same++;
+    const entry = { name, ino, type, place: old?.place ?? next++ };
+    listing.byName.set(name, entry);
+    listing.entries.push(entry);
   };
   if (node.hasLower) {
     const error = eachLowerEntry(o, node, (name, ino, type) => {
@@ -129,10 +142,12 @@ function buildListing(o: Overlay, node: Node): number {
     if (error) return error;
   }
   for (const [name, kid] of overlayEntries(node)) add(name, kid.ino, kid.type >> 12);
-  listing.entries.sort((a, b) => a.cookie - b.cookie);
+  listing.entries.sort((a, b) => a.place - b.place);
+  const unchanged = same === listing.entries.length && same === before?.entries.length;
+  if (!unchanged) node.listingGeneration = (node.listingGeneration + 1) % GENERATIONS;
   listings.delete(node);
   listings.set(node, listing);
-  node.nextCookie = listing.next;
+  node.nextPlace = next;
   kept += listing.entries.length - (before?.entries.length ?? 0);
   for (const [oldest] of listings) {
     if (kept <= KEPT || oldest === node) break;
@@ -158,55 +173,61 @@ export function readdir(
     const error = buildListing(o, node);
     if (error) return error;
   }
-  if (cookie < FIRST_COOKIE - 1 && !putDots(o, node, cookie, size, plus, reply)) return 0;
+  const place = Math.floor(cookie / GENERATIONS);
+  if (place < DOT_DOT && !putDots(o, node, place, size, plus, reply)) return 0;
   const { entries } = listings.get(node)!;
-  for (let i = firstAfter(entries, cookie); i < entries.length; i++) {
+  for (let i = firstAfter(entries, place); i < entries.length; i++) {
     if (!putEntry(o, node, entries[i]!, size, plus, reply)) break;
   }
   return 0;
 }
 
-/** The index of the first entry whose cookie is above the given one. */
-function firstAfter(entries: Entry[], cookie: number): number {
+function cookieOf(dir: Node, place: number): number {
+  return place * GENERATIONS + dir.listingGeneration;
+}
+
+/** The index of the first entry whose place is above the given one. */
+function firstAfter(entries: Entry[], place: number): number {
   let low = 0;
   let high = entries.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (entries[middle]!.cookie > cookie) high = middle;
+    if (entries[middle]!.place > place) high = middle;
     else low = middle + 1;
   }
   return low;
 }
 
-/** `.` has cookie 1 and `..` cookie 2. For READDIRPLUS the kernel wants no node of them. */
-function putDots(o: Overlay, node: Node, cookie: number, size: number, plus: boolean, reply: Reply): boolean {
+/** `.` and `..`, as far as they come after a place. For READDIRPLUS the kernel wants no node of them. */
+function putDots(o: Overlay, node: Node, after: number, size: number, plus: boolean, reply: Reply): boolean {
   const parent = node.link?.parent ?? o.root;
-  const dots: [string, number][] = [
-    ['.', node.ino],
-    ['..', parent.ino],
+  const dots: [string, number, number][] = [
+    ['.', node.ino, DOT],
+    ['..', parent.ino, DOT_DOT],
   ];
-  for (let i = cookie; i < 2; i++) {
-    const [name, ino] = dots[i]!;
+  for (const [name, ino, place] of dots) {
+    if (place <= after) continue;
     if (plus && reply.size + direntPlusSize(name.length) > size) return false;
     if (plus) reply.putEntry(0, { entry: 0, attr: 0 }, null);
-    if (!reply.putDirent(ino, i + 1, DT_DIR, name, size)) return false;
+    if (!reply.putDirent(ino, cookieOf(node, place), DT_DIR, name, size)) return false;
   }
   return true;
 }
 
 function putEntry(o: Overlay, dir: Node, entry: Entry, size: number, plus: boolean, reply: Reply): boolean {
-  if (!plus) return reply.putDirent(entry.ino, entry.cookie, entry.type, entry.name, size);
+  const cookie = cookieOf(dir, entry.place);
+  if (!plus) return reply.putDirent(entry.ino, cookie, entry.type, entry.name, size);
   if (reply.size + direntPlusSize(entry.name.length) > size) return false;
   const st = o.stat;
   const found = findChild(o, dir, entry.name, st);
   if (typeof found === 'number') {
     // It went away meanwhile; a name without a node makes the kernel look it up if anybody asks.
     reply.putEntry(0, { entry: 0, attr: 0 }, null);
-    return reply.putDirent(entry.ino, entry.cookie, entry.type, entry.name, size);
+    return reply.putDirent(entry.ino, cookie, entry.type, entry.name, size);
   }
   found.lookups++;
   reply.putEntry(found.id, validityOf(o, dir, found, st), st);
-  return reply.putDirent(found.ino, entry.cookie, found.type >> 12, entry.name, size);
+  return reply.putDirent(found.ino, cookie, found.type >> 12, entry.name, size);
 }
 
 /** The directory's node is gone: so is its listing. */

@@ -86,8 +86,9 @@ export class Node {
   upperSubdirectories = 0;
   /** Names of subdirectories that the lower has, and the view does not show in their place. */
   hiddenSubdirectories: Set<string> | null = null;
-  /** The cookie for the next new name of its listing (listing.ts). */
-  nextCookie = 0;
+  /** The place for the next new name of its listing, and which listing it is (listing.ts). */
+  nextPlace = 0;
+  listingGeneration = 0;
 
   /** Directories: what the lower had at names that the overlay covers (bases.ts). */
   bases: Map<string, Base> | null = null;

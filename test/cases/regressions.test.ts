@@ -423,3 +423,27 @@ inWindow('a protected file that is looked up and then read keeps its access time
   prints: 'read\n',
   afterwards: (workspace) => assert.deepEqual(statSync(join(workspace.path, 'MEMORY.md')).atime, LONG_AGO),
 });
+
+for (const directory of ['src/many', 'memory']) {
+  inWindow(
+    `who begins to list ${directory} after a removal does not meet the name in what an older reader is told`,
+    {
+      script: python(`
+import os
+os.makedirs("${directory}", exist_ok=True)
+for n in range(20): open(f"${directory}/still{n}", "w").close()
+os.listdir("${directory}")
+open("${directory}/last", "w").close()
+old = os.scandir("${directory}")
+names = [next(old).name]
+os.unlink("${directory}/last")
+new = os.scandir("${directory}")
+listed = [next(new).name]
+names += [entry.name for entry in old]
+listed += [entry.name for entry in new]
+print("last" in names, sorted(listed) == sorted(os.listdir("${directory}")), "last" in listed)
+`),
+      prints: 'True True False\n',
+    },
+  );
+}
