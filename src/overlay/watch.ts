@@ -77,8 +77,8 @@ export class LowerWatch {
   private surely = false;
   /** What a recheck has still to look at; null while there is none. */
   private unchecked: Iterator<Node> | null = null;
-  /** Files that forget closed for writing, until their events are read. */
-  private readonly ownCloses = new Set<Node>();
+  /** Names (`nameKey`) of files that forget closed for writing, until their events are read: they may be other files' by then. */
+  private readonly ownCloses = new Set<string>();
 
   constructor(o: Overlay) {
     this.o = o;
@@ -143,7 +143,8 @@ export class LowerWatch {
   /** A descriptor with which forget could write to the node's lower file is about to be closed. */
   closing(node: Node): void {
     // Nothing tells of it where nobody watches, or where the name is gone.
-    if (node.link && node.link.parent.watch > 0) this.ownCloses.add(node);
+    const { link } = node;
+    if (link && link.parent.watch > 0) this.ownCloses.add(nameKey(link.parent.watch, link.name));
   }
 
   /** Reads the events there are, for a while, and sends what follows from them in one go. */
@@ -200,16 +201,15 @@ export class LowerWatch {
       dir.watch = 0;
     } else if (name === '') this.changes.directory(dir);
     else if (mask & NAMES_CHANGED) this.changes.name(dir, name);
-    else this.changes.content(dir, name, (mask & IN_CLOSE_WRITE) !== 0 && !this.isOwnClose(dir, name));
+    else this.changes.content(dir, name, this.isCloseOfOthers(watch, mask, name));
   }
 
   /**
    * Who wrote through a shared mapping causes no event before the file is closed, and changed the ctime perhaps long
    * before the bytes: such a close counts as a change, whatever the ctime says.
    */
-  private isOwnClose(dir: Node, name: string): boolean {
-    const node = dir.kid(name);
-    return this.ownCloses.delete(node as Node);
+  private isCloseOfOthers(watch: number, mask: number, name: string): boolean {
+    return (mask & IN_CLOSE_WRITE) !== 0 && !this.ownCloses.delete(nameKey(watch, name));
   }
 
   /**
@@ -250,4 +250,8 @@ export class LowerWatch {
       if (!node.kid(name)) changes.name(node, name);
     });
   }
+}
+
+function nameKey(watch: number, name: string): string {
+  return `${watch}/${name}`;
 }
