@@ -23,6 +23,7 @@ import {
   lseek as sysLseek,
 } from '../sys/libc.ts';
 import { slowInPool } from '../sys/pool.ts';
+import { voluntarySwitches } from '../sys/waits.ts';
 import { clearSetuid } from './attributes.ts';
 import { prepareChange } from './copy-up.ts';
 import { changeElsewhere, ownDescriptor, syncElsewhere } from './elsewhere.ts';
@@ -35,7 +36,10 @@ const offsets = [Buffer.alloc(8), Buffer.alloc(8)] as const;
 
 const requestAddress = rememberedAddress();
 
-/** A write that takes longer than this has met a busy disk, and so may the next ones. */
+/**
+ * A write that takes longer than this, and waited meanwhile, has met a busy disk, and so may the next ones. One that was
+ * only preempted, on a machine with busy processors, has not.
+ */
 const SLOW_MS = 3;
 const SLOW_FOR_MS = 1000;
 
@@ -80,6 +84,7 @@ export function write(
       (written, own) => wrote(o, node, own, written, change),
     );
   }
+  const waits = node.inUpper ? 0 : voluntarySwitches();
   const written = pwritev2(fd, iovecOf(requestAddress(bytes) + start, size), 1, offset, flags);
   if (written < 0) {
     const error = errno();
@@ -89,7 +94,7 @@ export function write(
   }
   if (!node.inUpper) {
     const now = monotonicMs();
-    if (now - began > SLOW_MS) o.slowUntil = now + SLOW_FOR_MS;
+    if (now - began > SLOW_MS && voluntarySwitches() !== waits) o.slowUntil = now + SLOW_FOR_MS;
   }
   wrote(o, node, fd, written, change);
   reply.putCount(written);

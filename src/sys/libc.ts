@@ -76,6 +76,9 @@ export const fsync: (fd: Int) => Int = lib.func('int fsync(int fd)');
 export const flock: (fd: Int, operation: Int) => Int = lib.func('int flock(int fd, int operation)');
 export const fdatasync: (fd: Int) => Int = lib.func('int fdatasync(int fd)');
 
+/** `out` is a `struct rusage`, 144 bytes. */
+export const getrusage: (who: Int, out: Buffer) => Int = lib.func('int getrusage(int who, void* out)');
+
 // Attributes
 export const statx: (dir: Int, path: CPath, flags: Int, mask: Int, out: Buffer) => Int = lib.func(
   'int statx(int dir, void* path, int flags, uint mask, void* out)',
