@@ -20,9 +20,10 @@ import type { Overlay } from './overlay.ts';
 
 const TWO_32 = 2 ** 32;
 const DT_DIR = 4;
-/** Entries of listings that are kept, because somebody may be in the middle of one: about 100 MB at the most. */
+/** Entries of listings that are kept although nobody seems to be in the middle of one: about 100 MB at the most. */
 const KEPT = 500_000;
-let kept = 0;
+/** Entries of listings at all. Who is in the middle of an older one then goes on in a new one, whose places may be others. */
+const MOST = 2_000_000;
 /** Places of `.` and `..`; 0 is the beginning. */
 const DOT = 1;
 const DOT_DOT = 2;
@@ -43,9 +44,17 @@ interface Listing {
   /** In the order of their places. */
   entries: Entry[];
   byName: Map<string, Entry>;
+  /** The place for the next new name. */
+  next: number;
+  /** Who began to read and has not come to the end: some of them never will. */
+  readers: number;
 }
 
-const listings = new Map<Node, Listing>();
+/** Those with readers, and those without: the oldest first. */
+const inUse = new Map<Node, Listing>();
+const unused = new Map<Node, Listing>();
+/** Entries of all of them. */
+let total = 0;
 
 /** A readable descriptor of a directory's lower, to be closed by the caller; or -errno. */
 export function openDirectory(o: Overlay, node: Node): number {
@@ -119,17 +128,18 @@ function readUpperDirectory(o: Overlay, node: Node): void {
   close(fd);
 }
 
-function buildListing(o: Overlay, node: Node): number {
+/** Reads the directory anew for one more reader. Names keep their places. Throws SysError. */
+function buildListing(o: Overlay, node: Node): Listing {
   o.watchDirectory(node);
   if (node.inUpper) readUpperDirectory(o, node);
-  const before = listings.get(node);
-  const listing: Listing = { entries: [], byName: new Map() };
-  let next = Math.max(node.nextPlace, FIRST_PLACE);
+  const before = listingOf(node);
+  const { next, readers } = before ?? { next: FIRST_PLACE, readers: 0 };
+  const listing: Listing = { entries: [], byName: new Map(), next, readers };
   let same = 0;
   const add = (name: string, ino: number, type: number) => {
     const old = before?.byName.get(name);
     if (old?.ino === ino && old.type === type) same++;
-    const entry = { name, ino, type, place: old?.place ?? next++ };
+    const entry = { name, ino, type, place: old?.place ?? listing.next++ };
     listing.byName.set(name, entry);
     listing.entries.push(entry);
   };
@@ -139,21 +149,40 @@ function buildListing(o: Overlay, node: Node): number {
       const kid = node.kid(name);
       add(name, kid instanceof Whiteout || !kid ? ino : kid.ino, type);
     });
-    if (error) return error;
+    if (error) throw new SysError(error, 'reading a directory');
   }
   for (const [name, kid] of overlayEntries(node)) add(name, kid.ino, kid.type >> 12);
   listing.entries.sort((a, b) => a.place - b.place);
   const unchanged = same === listing.entries.length && same === before?.entries.length;
   if (!unchanged) node.listingGeneration = (node.listingGeneration + 1) % GENERATIONS;
-  listings.delete(node);
-  listings.set(node, listing);
-  node.nextPlace = next;
-  kept += listing.entries.length - (before?.entries.length ?? 0);
-  for (const [oldest] of listings) {
-    if (kept <= KEPT || oldest === node) break;
-    dropListing(oldest);
+  dropListing(node);
+  total += listing.entries.length;
+  setReaders(node, listing, readers + 1);
+  return listing;
+}
+
+function listingOf(node: Node): Listing | undefined {
+  return inUse.get(node) ?? unused.get(node);
+}
+
+function setReaders(node: Node, listing: Listing, readers: number): void {
+  listing.readers = readers;
+  inUse.delete(node);
+  unused.delete(node);
+  (readers > 0 ? inUse : unused).set(node, listing);
+}
+
+/** Listings that nobody reads go first. */
+function makeRoom(current: Node): void {
+  for (const [most, map] of [
+    [KEPT, unused],
+    [MOST, inUse],
+  ] as const) {
+    for (const [oldest] of map) {
+      if (total <= most) return;
+      if (oldest !== current) dropListing(oldest);
+    }
   }
-  return 0;
 }
 
 export function readdir(
@@ -169,16 +198,15 @@ export function readdir(
   if (!node.isDirectory) return ENOTDIR;
   // A directory that was removed while somebody reads it has nothing in it.
   if (node !== o.root && !node.link) return 0;
-  if (cookie === 0 || !listings.has(node)) {
-    const error = buildListing(o, node);
-    if (error) return error;
-  }
+  const listing = (cookie !== 0 && listingOf(node)) || buildListing(o, node);
+  makeRoom(node);
+  const empty = reply.size;
   const place = Math.floor(cookie / GENERATIONS);
   if (place < DOT_DOT && !putDots(o, node, place, size, plus, reply)) return 0;
-  const { entries } = listings.get(node)!;
-  for (let i = firstAfter(entries, place); i < entries.length; i++) {
-    if (!putEntry(o, node, entries[i]!, size, plus, reply)) break;
+  for (let i = firstAfter(listing.entries, place); i < listing.entries.length; i++) {
+    if (!putEntry(o, node, listing.entries[i]!, size, plus, reply)) break;
   }
+  if (reply.size === empty) setReaders(node, listing, Math.max(0, listing.readers - 1));
   return 0;
 }
 
@@ -232,6 +260,7 @@ function putEntry(o: Overlay, dir: Node, entry: Entry, size: number, plus: boole
 
 /** The directory's node is gone: so is its listing. */
 export function dropListing(node: Node): void {
-  kept -= listings.get(node)?.entries.length ?? 0;
-  listings.delete(node);
+  total -= listingOf(node)?.entries.length ?? 0;
+  inUse.delete(node);
+  unused.delete(node);
 }

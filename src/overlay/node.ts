@@ -86,8 +86,7 @@ export class Node {
   upperSubdirectories = 0;
   /** Names of subdirectories that the lower has, and the view does not show in their place. */
   hiddenSubdirectories: Set<string> | null = null;
-  /** The place for the next new name of its listing, and which listing it is (listing.ts). */
-  nextPlace = 0;
+  /** Which listing of the directory is the last one (listing.ts). */
   listingGeneration = 0;
 
   /** Directories: what the lower had at names that the overlay covers (bases.ts). */

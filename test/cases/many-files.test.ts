@@ -87,3 +87,33 @@ print(known_files, 'small' if known < 150 else known, 'falls' if memory() < (bef
   },
   { users: ['root'] },
 );
+
+withWorkspace(
+  'two directories of 260,000 names that are read in turns have each name once, and an end',
+  async (workspace) => {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1G,nr_inodes=600k', 'tmpfs', workspace.path]);
+    const fill = `
+import os
+for name in ['one', 'other']:
+    os.mkdir(name)
+    directory = os.open(name, os.O_RDONLY)
+    for i in range(260_000): os.mknod(str(i), 0o100644, dir_fd=directory)
+`;
+    execFileSync('python3', ['-c', fill], { cwd: workspace.path });
+    const script = python(`
+import itertools, os
+left = {name: os.scandir(name) for name in ['one', 'other']}
+names = {name: [] for name in left}
+while left:
+    for name in list(left):
+        found = [entry.name for entry in itertools.islice(left[name], 5000)]
+        names[name] += found
+        if not found or len(names[name]) > 300_000: del left[name]
+print(*(f'{name}: {len(found)} {len(set(found))}' for name, found in names.items()))
+`);
+    const result = await forgetExec(workspace, ['sh', '-c', script]);
+    execFileSync('umount', ['-l', workspace.path]);
+    assert.equal(result.stdout, 'one: 260000 260000 other: 260000 260000\n', result.stderr);
+  },
+  { users: ['root'] },
+);
