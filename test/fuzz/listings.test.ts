@@ -1,4 +1,4 @@
-// Readers of a directory whose names come and go. Plain directories of ext4 and tmpfs hold what is asked here, by hand.
+// Readers of a directory whose names come and go. ext4 holds what is asked here; tmpfs (6.18) repeats names after a seek.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { withWorkspace } from '../cases/window.ts';
