@@ -3,6 +3,7 @@
  * one after the other over modes and users until one is wrong or the time is over. A seed given runs once.
  */
 import { parseArgs } from 'node:util';
+import { openDevFuse } from '../harness/dev-fuse.ts';
 import { type User, users } from '../harness/users.ts';
 import { describe } from './describe.ts';
 import { generate, MODES, type Mode, runSequence } from './fuzz.ts';
@@ -37,6 +38,7 @@ const until = Date.now() + Number(values.minutes) * 60_000;
 let seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
 let failed = false;
 
+await openDevFuse();
 do {
   for (const mode of modes) {
     for (const user of as) {
