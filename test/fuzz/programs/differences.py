@@ -2,7 +2,7 @@
 
 A rule is asked only when the mount answered EXDEV, and the operation then falls away on the plain side. Two more
 differences are the kernel's: a fifo's times do not change with what is written to it (fs/fuse sets S_NOCMTIME), which
-twin.py leaves out; and times are not compared to the value, only by whether they changed.
+twin.py and perform.py leave out; and times are not compared to the value, only by whether they changed.
 
 Written through a map: the mtime moves when the kernel passes it on (msync, munmap, or by itself), not at the first
 touch of a page; perform.py calls msync. And a file's setuid and setgid survive that, but not the write by which forget passes it on, where

@@ -55,7 +55,7 @@ def look_of(st):
     directory = stat.S_ISDIR(st.st_mode)
     return {
         "mode": oct(st.st_mode), "nlink": st.st_nlink, "size": None if directory else st.st_size, "uid": st.st_uid,
-        "gid": st.st_gid, "mtime": time_of(st.st_mtime_ns),
+        "gid": st.st_gid, "mtime": "a fifo's" if stat.S_ISFIFO(st.st_mode) else time_of(st.st_mtime_ns),
     }, (st.st_ino, st.st_mtime_ns, st.st_ctime_ns)
 
 
