@@ -133,8 +133,7 @@ function buildListing(o: Overlay, node: Node): Listing {
   o.watchDirectory(node);
   if (node.inUpper) readUpperDirectory(o, node);
   const before = listingOf(node);
-  const { next, readers } = before ?? { next: FIRST_PLACE, readers: 0 };
-  const listing: Listing = { entries: [], byName: new Map(), next, readers };
+  const listing: Listing = { entries: [], byName: new Map(), next: before?.next ?? FIRST_PLACE, readers: 0 };
   let same = 0;
   const add = (name: string, ino: number, type: number) => {
     const old = before?.byName.get(name);
@@ -157,7 +156,7 @@ function buildListing(o: Overlay, node: Node): Listing {
   if (!unchanged) node.listingGeneration = (node.listingGeneration + 1) % GENERATIONS;
   dropListing(node);
   total += listing.entries.length;
-  setReaders(node, listing, readers + 1);
+  setReaders(node, listing, (before?.readers ?? 0) + 1);
   return listing;
 }
 
@@ -170,6 +169,7 @@ function setReaders(node: Node, listing: Listing, readers: number): void {
   inUse.delete(node);
   unused.delete(node);
   (readers > 0 ? inUse : unused).set(node, listing);
+  makeRoom(node);
 }
 
 /** Listings that nobody reads go first. */
@@ -199,14 +199,12 @@ export function readdir(
   // A directory that was removed while somebody reads it has nothing in it.
   if (node !== o.root && !node.link) return 0;
   const listing = (cookie !== 0 && listingOf(node)) || buildListing(o, node);
-  makeRoom(node);
-  const empty = reply.size;
   const place = Math.floor(cookie / GENERATIONS);
   if (place < DOT_DOT && !putDots(o, node, place, size, plus, reply)) return 0;
   for (let i = firstAfter(listing.entries, place); i < listing.entries.length; i++) {
     if (!putEntry(o, node, listing.entries[i]!, size, plus, reply)) break;
   }
-  if (reply.size === empty) setReaders(node, listing, Math.max(0, listing.readers - 1));
+  if (reply.size === 0) setReaders(node, listing, Math.max(0, listing.readers - 1));
   return 0;
 }
 
