@@ -3,6 +3,7 @@
  * and what went wrong. Exit code 1 where anything did.
  */
 import { parseArgs } from 'node:util';
+import { openDevFuse } from '../../test/harness/dev-fuse.ts';
 import type { User } from '../../test/harness/users.ts';
 import { growthOf } from './samples.ts';
 import { soak } from './soak.ts';
@@ -17,6 +18,7 @@ const { values } = parseArgs({
 });
 const mib = (bytes: number) => (bytes / (1 << 20)).toFixed(1);
 
+await openDevFuse();
 console.log(`seed ${values.seed}\nseconds  RSS (MiB)  descriptors  nodes  requests`);
 const { samples, wrong, ...beside } = await soak({
   seconds: Number(values.minutes) * 60,
