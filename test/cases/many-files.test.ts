@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { forgetExec } from '../harness/forget.ts';
+import { onTmpfs } from '../harness/tmpfs.ts';
 import { inWindow, python, withWorkspace } from './window.ts';
 
 const SERVER = `
@@ -66,9 +67,9 @@ withWorkspace(
   '100,000 known files take less than 150 MB, and give them back when the kernel forgets',
   async (workspace) => {
     // In memory: a disk takes its time to make so many.
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1G,nr_inodes=200k', 'tmpfs', workspace.path]);
-    execFileSync('python3', ['-c', `${TREE}\nmake(100_000, 500)`], { cwd: workspace.path });
-    const script = python(`${SERVER}
+    await onTmpfs(workspace.path, 'size=1G,nr_inodes=200k', async () => {
+      execFileSync('python3', ['-c', `${TREE}\nmake(100_000, 500)`], { cwd: workspace.path });
+      const script = python(`${SERVER}
 before = memory()
 known_files = 0
 for d in range(200):
@@ -81,9 +82,9 @@ for _ in range(200):
     time.sleep(0.1)
 print(known_files, 'small' if known < 150 else known, 'falls' if memory() < (before + known) // 2 else memory())
 `);
-    const result = await forgetExec(workspace, ['sh', '-c', script]);
-    execFileSync('umount', ['-l', workspace.path]);
-    assert.equal(result.stdout, '100000 small falls\n', result.stderr);
+      const result = await forgetExec(workspace, ['sh', '-c', script]);
+      assert.equal(result.stdout, '100000 small falls\n', result.stderr);
+    });
   },
   { users: ['root'] },
 );
@@ -91,16 +92,16 @@ print(known_files, 'small' if known < 150 else known, 'falls' if memory() < (bef
 withWorkspace(
   'two directories of 260,000 names that are read in turns have each name once, and an end',
   async (workspace) => {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1G,nr_inodes=600k', 'tmpfs', workspace.path]);
-    const fill = `
+    await onTmpfs(workspace.path, 'size=1G,nr_inodes=600k', async () => {
+      const fill = `
 import os
 for name in ['one', 'other']:
     os.mkdir(name)
     directory = os.open(name, os.O_RDONLY)
     for i in range(260_000): os.mknod(str(i), 0o100644, dir_fd=directory)
 `;
-    execFileSync('python3', ['-c', fill], { cwd: workspace.path });
-    const script = python(`
+      execFileSync('python3', ['-c', fill], { cwd: workspace.path });
+      const script = python(`
 import itertools, os
 left = {name: os.scandir(name) for name in ['one', 'other']}
 names = {name: [] for name in left}
@@ -111,9 +112,9 @@ while left:
         if not found or len(names[name]) > 300_000: del left[name]
 print(*(f'{name}: {len(found)} {len(set(found))}' for name, found in names.items()))
 `);
-    const result = await forgetExec(workspace, ['sh', '-c', script]);
-    execFileSync('umount', ['-l', workspace.path]);
-    assert.equal(result.stdout, 'one: 260000 260000 other: 260000 260000\n', result.stderr);
+      const result = await forgetExec(workspace, ['sh', '-c', script]);
+      assert.equal(result.stdout, 'one: 260000 260000 other: 260000 260000\n', result.stderr);
+    });
   },
   { users: ['root'] },
 );

@@ -1,11 +1,13 @@
 // The window's own writes come back as events: they are recognised, and cost no cache.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withWorkspace } from '../cases/window.ts';
+import { withBusyProcessors } from '../harness/busy.ts';
+import type { Workspace } from '../harness/forget.ts';
+import { onTmpfs } from '../harness/tmpfs.ts';
 import { withViews } from './views.ts';
 
 const work = `
@@ -22,24 +24,13 @@ chmod 640 f1; touch f2; truncate -s 3 f3; ln f4 link4; ln -s f5 link5; mkdir d; 
  * After a wait for a disk, writes are done by pool threads for a while, and an event may be read before the write that it
  * tells of is known to be forget's own: that costs a notification. Memory makes nobody wait.
  */
-function inMemory(path: string): void {
-  const aside = `${path}-aside`;
-  execFileSync('mv', [path, aside]);
-  execFileSync('mkdir', [path]);
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64M', 'tmpfs', path]);
-  execFileSync('cp', ['-a', `${aside}/.`, path]);
-}
-
-/** Runs the body while every processor has something else to do. */
-async function withBusyProcessors(body: () => Promise<void>): Promise<void> {
-  const busy = Array.from({ length: availableParallelism() }, () =>
-    spawn('sh', ['-c', 'while :; do :; done']),
-  );
-  try {
+async function inMemory({ top, path }: Workspace, body: () => Promise<void>): Promise<void> {
+  const aside = join(top, 'aside');
+  execFileSync('cp', ['-a', path, aside]);
+  await onTmpfs(path, 'size=64M', async () => {
+    execFileSync('cp', ['-a', `${aside}/.`, path]);
     await body();
-  } finally {
-    for (const child of busy) child.kill('SIGKILL');
-  }
+  });
 }
 
 for (const { machine, during } of [
@@ -49,7 +40,7 @@ for (const { machine, during } of [
   withWorkspace(
     `copying, renaming, deleting and git checkouts inside tell the kernel nothing, and leave its page cache alone, on ${machine}`,
     async (workspace) => {
-      await during(() =>
+      const inWindow = () =>
         withViews(workspace, async ({ inside, status }) => {
           // Watches have begun, and what was known before was compared.
           await inside.run('sh', '-c', 'ls -lR . > /dev/null');
@@ -77,10 +68,10 @@ for (const { machine, during } of [
             `${(again.requests.GETATTR ?? 0) - GETATTR} GETATTR of what is known`,
           );
           assert.equal(again.notifications - after.notifications, 0);
-        }),
-      ).finally(() => execFileSync('umount', ['-l', workspace.path]));
+        });
+      await inMemory(workspace, () => during(inWindow));
     },
-    { users: ['root'], shape: { prepare: inMemory } },
+    { users: ['root'] },
   );
 
 withWorkspace(

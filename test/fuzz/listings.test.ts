@@ -6,6 +6,7 @@ import { forgetExec, plainExec, protectedDifferences } from '../harness/forget.t
 import { snapshot } from '../harness/tree.ts';
 import { readableFor } from '../harness/users.ts';
 
+const checks = fileURLToPath(new URL('../conformance/checks', import.meta.url));
 const program = fileURLToPath(new URL('./programs/listings.py', import.meta.url));
 const ROUNDS = 25;
 const FIRST_SEED = process.env.FORGET_TEST_SEED ?? '1';
@@ -31,10 +32,10 @@ for (const [what, directory] of [
       const { code, stderr } = await plainExec(workspace, ['python3', '-c', FILL]);
       assert.equal(code, 0, stderr);
       workspace.before = snapshot(workspace.path);
-      const rounds = ['python3', readableFor(workspace.user, program), FIRST_SEED, `${ROUNDS}`];
-      const script = 'mkdir -p "$1"; shift; exec "$@"';
-      const argv = ['sh', '-c', script, 'sh', directory, ...rounds, directory];
-      const inside = await forgetExec(workspace, argv);
+      const at = readableFor(workspace.user, program);
+      const calls = readableFor(workspace.user, checks);
+      const script = `mkdir -p ${directory}; PYTHONPATH=$1 exec python3 "$2" ${FIRST_SEED} ${ROUNDS} ${directory}`;
+      const inside = await forgetExec(workspace, ['sh', '-c', script, 'sh', calls, at]);
       assert.equal(inside.code, 0, inside.stdout + inside.stderr);
       assert.equal(inside.stdout, `${ROUNDS} rounds\n`);
       assert.deepEqual(protectedDifferences(workspace), []);

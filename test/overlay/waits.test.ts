@@ -1,25 +1,21 @@
 // What tells a write that waited for its disk from one that was only preempted.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { monotonicMs } from '../../src/sys/clock.ts';
 import { poll } from '../../src/sys/libc.ts';
 import { voluntarySwitches } from '../../src/sys/waits.ts';
+import { withBusyProcessors } from '../harness/busy.ts';
 
 const BUSY_MS = 300;
 /** A garbage collection may wait for its helpers. */
 const FEW = 5;
 
-test('waiting is counted, and losing the processor to others is not', { timeout: 30_000 }, () => {
+test('waiting is counted, and losing the processor to others is not', { timeout: 30_000 }, async () => {
   const before = voluntarySwitches();
   for (let i = 0; i < 20; i++) poll(Buffer.alloc(8), 0, 1);
   assert.ok(voluntarySwitches() - before >= 20, 'waits');
 
-  const others = Array.from({ length: 2 * availableParallelism() }, () =>
-    spawn('sh', ['-c', 'while :; do :; done']),
-  );
-  try {
+  await withBusyProcessors(() => {
     const begun = voluntarySwitches();
     let longest = 0;
     let last = monotonicMs();
@@ -30,7 +26,5 @@ test('waiting is counted, and losing the processor to others is not', { timeout:
     }
     assert.ok(longest > 1, `the processor was never lost: ${longest} ms at the most`);
     assert.ok(voluntarySwitches() - begun < FEW, `${voluntarySwitches() - begun} waits in a loop`);
-  } finally {
-    for (const child of others) child.kill('SIGKILL');
-  }
+  }, 2);
 });

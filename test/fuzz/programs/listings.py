@@ -2,21 +2,19 @@
 come and go. Each must get every name that was there all the time once, and none that was there at no time since it began.
 
 A reader may go back to what an entry said (seekdir), or begin anew (rewinddir). Prints what was wrong, with what was done before.
+Imports calls.py of test/conformance/checks.
 """
 
-import ctypes
 import os
-import platform
 import random
-import struct
 import sys
+
+from calls import getdents
 
 STEPS = 500
 MOST_READERS = 5
 # The largest entry is 24 + 90 bytes; 32 KiB is what the C library asks for.
 SIZES = [128, 200, 600, 4096, 32768]
-GETDENTS64 = {"x86_64": 217, "aarch64": 61}[platform.machine()]
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Reader:
@@ -34,17 +32,10 @@ class Reader:
 
     def read(self, size):
         """Whether there was more."""
-        buffer = ctypes.create_string_buffer(size)
-        count = libc.syscall(GETDENTS64, self.fd, buffer, size)
-        if count < 0:
-            raise OSError(ctypes.get_errno(), "getdents64")
-        at = 0
-        while at < count:
-            _, position, length = struct.unpack_from("=QqH", buffer, at)
-            self.got.append(os.fsdecode(buffer.raw[at + 19 : buffer.raw.index(b"\0", at + 19)]))
-            self.positions.append(position)
-            at += length
-        return count > 0
+        entries = getdents(self.fd, size)
+        self.got += [os.fsdecode(name) for _, _, _, name in entries]
+        self.positions += [position for _, position, _, _ in entries]
+        return bool(entries)
 
     def seek(self, index):
         os.lseek(self.fd, self.positions[index], os.SEEK_SET)
