@@ -4,7 +4,7 @@
  * along; the server's memory, descriptors and nodes are sampled.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ import {
 } from '../../test/harness/forget.ts';
 import { isProtectedByDefault } from '../../test/harness/protected.ts';
 import { snapshot } from '../../test/harness/tree.ts';
-import { asUser, environmentOf, forgetFor, readableFor, type User } from '../../test/harness/users.ts';
+import { asUser, environmentOf, forgetFor, idsOf, readableFor, type User } from '../../test/harness/users.ts';
 import { endMarked, MARK, markedProcesses, newMark } from '../../test/harness/watchdog.ts';
 import { complaints, growthOf, type Sample, sampleProcess } from './samples.ts';
 
@@ -78,7 +78,11 @@ class Soak {
   /** What the window finds: files of the lower to delete and to copy up. */
   private prepare(): void {
     const { workspace, options } = this;
-    const put = (path: string, text: string) => writeFileSync(join(workspace.path, path), text);
+    const { uid, gid } = idsOf(options.user);
+    const put = (path: string, text: string) => {
+      writeFileSync(join(workspace.path, path), text);
+      chownSync(join(workspace.path, path), uid, gid);
+    };
     for (let n = 0; n < options.processes; n++) put(`memory/given-w${n}.md`, `given to ${n}\n`);
     put('logs/big.jsonl', `{"line":"${'x'.repeat(98)}"}\n`.repeat(BIG / 110));
     mkdirSync(join(workspace.path, 'outside'));
