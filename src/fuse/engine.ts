@@ -25,6 +25,7 @@ import {
   type Postponed,
 } from './handler.ts';
 import { handshake } from './handshake.ts';
+import { PagePipe } from './page-pipe.ts';
 import { Reply } from './reply.ts';
 import { Request } from './request.ts';
 
@@ -64,6 +65,7 @@ export class Engine implements Driver {
   private readonly events: DriverEvents;
   private readonly request = new Request();
   private readonly reply = new Reply();
+  private readonly pages = new PagePipe();
   private readonly header = Buffer.alloc(OUT_HEADER_SIZE);
   private readonly caller: Caller = { uid: 0, gid: 0, pid: 0, umask: 0 };
   private readonly watched: Watched[] = [];
@@ -164,6 +166,16 @@ export class Engine implements Driver {
     };
   }
 
+  answerFromFile(fd: number, offset: number, size: number): boolean {
+    const { request, reply } = this;
+    reply.begin();
+    reply.commit(size);
+    reply.finish(request.uniqueLow, request.uniqueHigh, 0);
+    const sent = this.pages.send(this.device, reply.bytes, OUT_HEADER_SIZE, fd, offset, size);
+    if (!sent) reply.begin();
+    return sent;
+  }
+
   private send(message: Buffer, length: number, code: number, opcode = 0): void {
     if (!this.running) return; // the descriptor's number may be another's by now
     message.writeUInt32LE(length, 0);
@@ -181,6 +193,7 @@ export class Engine implements Driver {
     if (!this.running) return;
     this.running = false;
     for (const handle of this.handles) handle.stop();
+    this.pages.close();
     leadNowhere([this.device]); // a notification may be about to be written to it
     this.events.ended();
   }

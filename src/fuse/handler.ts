@@ -41,6 +41,11 @@ export interface Driver {
   fail(list: Deferred[], error: number): void;
   /** For a handler that returns DEFERRED and answers when its work, done elsewhere, is. */
   postpone(): Postponed;
+  /**
+   * Answers the request in hand, a READ, with `size` bytes of `fd` from `offset`, and the handler returns DEFERRED. False
+   * where it did not, and the handler has to: a driver may be unable to. It may wait for the file's disk.
+   */
+  answerFromFile(fd: number, offset: number, size: number): boolean;
   /** Begins to serve. */
   start(): void;
   stop(): void;

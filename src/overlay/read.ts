@@ -3,13 +3,14 @@
  * thread (elsewhere.ts), and other requests do not wait for it.
  */
 import { OUT_HEADER_SIZE } from '../fuse/abi.ts';
-import type { Caller } from '../fuse/handler.ts';
+import { type Caller, DEFERRED } from '../fuse/handler.ts';
 import type { Reply } from '../fuse/reply.ts';
 import { scratchCstring } from '../sys/bytes.ts';
-import { O_CLOEXEC, O_NOATIME, O_RDONLY, RWF_NOWAIT } from '../sys/constants.ts';
+import { O_CLOEXEC, O_NOATIME, O_RDONLY, RWF_NOWAIT, SEEK_END } from '../sys/constants.ts';
 import { EAGAIN, EOPNOTSUPP, ESTALE } from '../sys/errno.ts';
 import { iovecOf, rememberedAddress } from '../sys/iovec.ts';
-import { close, errno, openat, pread, preadv2 } from '../sys/libc.ts';
+import { close, errno, lseek, openat, pread, preadv2 } from '../sys/libc.ts';
+import { isInMemory, PAGE } from '../sys/page-cache.ts';
 import { isRam } from '../sys/statfs.ts';
 import { readElsewhere } from './elsewhere.ts';
 import type { Node } from './node.ts';
@@ -17,8 +18,8 @@ import type { Overlay } from './overlay.ts';
 
 const replyAddress = rememberedAddress();
 const RAM = { ram: true };
-/** The least that a page is. */
-const PAGE = 4096;
+/** What is read in smaller pieces costs as much: 128 KiB 3 % less by pages, 256 KiB and more 10-30 % (files of that size, from memory). */
+const BY_PAGES = 128 * 1024;
 
 export function read(
   o: Overlay,
@@ -49,8 +50,17 @@ function openQuietly(fd: number): number {
 
 function readFrom(o: Overlay, node: Node, fd: number, offset: number, size: number, reply: Reply): number {
   const mute = node.inUpper ? RAM : o.mute.get(node.lowerDev);
+  if (size >= BY_PAGES && (!mute || mute.ram) && readByPages(o, fd, offset, size, mute !== undefined))
+    return DEFERRED;
   if (!mute) return readCached(o, node, fd, offset, size, reply);
   return mute.ram ? readAtOnce(fd, offset, size, reply) : readElsewhere(o, fd, offset, size);
+}
+
+/** Large pieces of what is in memory, without copying them. Whether it did. */
+function readByPages(o: Overlay, fd: number, offset: number, size: number, isInRam: boolean): boolean {
+  const there = Math.min(size, lseek(fd, 0, SEEK_END) - offset);
+  if (there < BY_PAGES || !(isInRam || isInMemory(fd, offset, there))) return false;
+  return o.engine.answerFromFile(fd, offset, there);
 }
 
 function readAtOnce(fd: number, offset: number, size: number, reply: Reply): number {

@@ -22,6 +22,8 @@ export const O_PATH = 0o10000000;
 export const O_TMPFILE = 0o20000000 | O_DIRECTORY;
 
 export const F_DUPFD_CLOEXEC = 1030;
+export const F_SETPIPE_SZ = 1031;
+export const F_GETPIPE_SZ = 1032;
 
 export const AT_FDCWD = -100;
 export const AT_SYMLINK_NOFOLLOW = 0x100;
@@ -45,6 +47,7 @@ export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
 export const RENAME_WHITEOUT = 4;
 export const SEEK_SET = 0;
+export const SEEK_END = 2;
 export const SEEK_DATA = 3;
 export const SEEK_HOLE = 4;
 

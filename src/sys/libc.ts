@@ -71,6 +71,17 @@ export const copyFileRange: (
 export const sendfile: (out: Int, from: Int, offset: Buffer | null, count: Int) => Int = lib.func(
   'int64_t sendfile(int out, int from, void* offset, size_t count)',
 );
+/** One of the two descriptors is a pipe; `offIn` as for `copyFileRange`, or null for a pipe. It may wait for a disk. */
+export const splice: (
+  fdIn: Int,
+  offIn: Buffer | null,
+  fdOut: Int,
+  offOut: Buffer | null,
+  len: Int,
+  flags: Int,
+) => Int = lib.func('int64_t splice(int in, void* offIn, int out, void* offOut, size_t len, uint flags)');
+/** `ends` is two 32-bit descriptors: to read from, and to write to. */
+export const pipe2: (ends: Buffer, flags: Int) => Int = lib.func('int pipe2(void* ends, int flags)');
 export const fsync: (fd: Int) => Int = lib.func('int fsync(int fd)');
 /** Held by the open file, and given back when its last descriptor is closed. */
 export const flock: (fd: Int, operation: Int) => Int = lib.func('int flock(int fd, int operation)');
@@ -188,6 +199,19 @@ export const fsopen = (type: Buffer, flags: Int): Int => syscall2(430, type, fla
 export const fsconfig = (fd: Int, cmd: Int, key: CPath, value: CPath, aux: Int): Int =>
   syscall5(431, fd, cmd, key, value, aux);
 export const fsmount = (fd: Int, flags: Int, attr: Int): Int => syscall3(432, fd, flags, attr);
+
+const syscall4: (n: Int, a: Int, b: Buffer, c: Buffer, d: Int) => Int = lib.func('syscall', 'long', [
+  'long',
+  'long',
+  'void*',
+  'void*',
+  'long',
+]) as never;
+/**
+ * `range` is two 64-bit words (offset, length), `out` a `struct cachestat` of 40 bytes. ENOSYS before Linux 6.5; EPERM, in
+ * newer ones, for whoever neither owns the file nor may write to it.
+ */
+export const cachestat = (fd: Int, range: Buffer, out: Buffer): Int => syscall4(451, fd, range, out, 0);
 
 // Waiting
 /** `fds` is an array of `struct pollfd` (8 bytes each). */

@@ -178,6 +178,11 @@ export class NativeDriver implements Driver {
     };
   }
 
+  /** libfuse takes the data from a buffer. */
+  answerFromFile(): boolean {
+    return false;
+  }
+
   private serve(call: Call): void {
     const result = this.running ? this.resultOf(call) : -ENOTCONN;
     if (result !== PUT_ASIDE) this.end(call, result);
