@@ -11,6 +11,7 @@ import type { Caught, KeptRecord, Ledger, PathRecord, WindowError } from '../ove
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { type Notifier, Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
+import { optimizeEarly, optimizeLate } from '../sys/compiler.ts';
 import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
 import { close, write } from '../sys/libc.ts';
 import { ThreadedWrites } from '../sys/threaded-writes.ts';
@@ -36,7 +37,10 @@ export interface WindowState {
 const WORTH_COLLECTING = 20_000;
 const QUIET_MS = 500;
 /** A shorter window never comes to need it: `forget exec -- true` takes 1.3 ms less without loading `node:v8`. */
-const SMALL_HEAP_FROM_MS = 60;
+const TUNED_FROM_MS = 60;
+
+/** More will come, and the server's code is worth optimizing. */
+const MANY_REQUESTS = 5000;
 
 /** A mounted device for forget's own engine to serve, or what makes another driver. */
 export type ServeOn = number | ((handler: Handler, events: DriverEvents) => Driver);
@@ -62,13 +66,14 @@ export class Server {
   private watch: LowerWatch | undefined;
   private notifier: KernelNotifier | undefined;
   private notifications: ThreadedWrites | undefined;
+  private requests = 0;
   private settled = false;
   private busy: Promise<unknown> = Promise.resolve();
   private idleTimer: NodeJS.Timeout | undefined;
   /** How many nodes there were at the most since memory was last given back. */
   private mostNodes = 0;
   private quietTimer: NodeJS.Timeout | undefined;
-  private heapTimer: NodeJS.Timeout | undefined;
+  private tuningTimer: NodeJS.Timeout | undefined;
   private ending: NodeJS.Immediate | undefined;
 
   /** `unreported` are paths that the report leaves out. Throws SysError. */
@@ -97,6 +102,7 @@ export class Server {
     overlay.engine = this.engine;
     this.engine.afterRequest = () => {
       requested();
+      if (++this.requests === MANY_REQUESTS) optimizeEarly();
       overlay.descriptors.makeRoom();
     };
     this.engine.idle = () => this.idle();
@@ -180,8 +186,11 @@ export class Server {
   tested(canary: string): void {
     this.overlay.dropFromRoot(canary);
     this.watch?.start();
-    this.heapTimer = setTimeout(keepYoungGenerationSmall, SMALL_HEAP_FROM_MS);
-    this.heapTimer.unref();
+    this.tuningTimer = setTimeout(() => {
+      keepYoungGenerationSmall();
+      if (this.requests < MANY_REQUESTS) optimizeLate();
+    }, TUNED_FROM_MS);
+    this.tuningTimer.unref();
   }
 
   /**
@@ -192,7 +201,7 @@ export class Server {
     this.engine.stop();
     clearTimeout(this.idleTimer);
     clearTimeout(this.quietTimer);
-    clearTimeout(this.heapTimer);
+    clearTimeout(this.tuningTimer);
     clearImmediate(this.ending);
     this.watch?.stop();
     if (!this.settled) {
