@@ -11,7 +11,7 @@ import type { Caught, KeptRecord, Ledger, PathRecord, WindowError } from '../ove
 import { KernelNotifier } from '../overlay/notifier.ts';
 import { type Notifier, Overlay, type OverlayOptions } from '../overlay/overlay.ts';
 import { LowerWatch } from '../overlay/watch.ts';
-import { optimizeEarly, optimizeLate } from '../sys/compiler.ts';
+import { optimizeEarlier } from '../sys/compiler.ts';
 import { collectGarbage, keepYoungGenerationSmall } from '../sys/heap.ts';
 import { close, write } from '../sys/libc.ts';
 import { ThreadedWrites } from '../sys/threaded-writes.ts';
@@ -39,9 +39,6 @@ const QUIET_MS = 500;
 /** A shorter window never comes to need it: `forget exec -- true` takes 1.3 ms less without loading `node:v8`. */
 const TUNED_FROM_MS = 60;
 
-/** More will come, and the server's code is worth optimizing. */
-const MANY_REQUESTS = 5000;
-
 /** A mounted device for forget's own engine to serve, or what makes another driver. */
 export type ServeOn = number | ((handler: Handler, events: DriverEvents) => Driver);
 
@@ -66,7 +63,6 @@ export class Server {
   private watch: LowerWatch | undefined;
   private notifier: KernelNotifier | undefined;
   private notifications: ThreadedWrites | undefined;
-  private requests = 0;
   private settled = false;
   private busy: Promise<unknown> = Promise.resolve();
   private idleTimer: NodeJS.Timeout | undefined;
@@ -102,7 +98,6 @@ export class Server {
     overlay.engine = this.engine;
     this.engine.afterRequest = () => {
       requested();
-      if (++this.requests === MANY_REQUESTS) optimizeEarly();
       overlay.descriptors.makeRoom();
     };
     this.engine.idle = () => this.idle();
@@ -188,7 +183,7 @@ export class Server {
     this.watch?.start();
     this.tuningTimer = setTimeout(() => {
       keepYoungGenerationSmall();
-      if (this.requests < MANY_REQUESTS) optimizeLate();
+      optimizeEarlier();
     }, TUNED_FROM_MS);
     this.tuningTimer.unref();
   }
