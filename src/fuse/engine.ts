@@ -171,7 +171,7 @@ export class Engine implements Driver {
     reply.begin();
     reply.commit(size);
     reply.finish(request.uniqueLow, request.uniqueHigh, 0);
-    const sent = this.pages.send(this.device, reply.bytes, OUT_HEADER_SIZE, fd, offset, size);
+    const sent = this.pages.send(this.device, reply.bytes, fd, offset, size);
     if (!sent) reply.begin();
     return sent;
   }

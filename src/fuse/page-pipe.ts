@@ -4,8 +4,8 @@
  */
 import { F_GETPIPE_SZ, F_SETPIPE_SZ, O_CLOEXEC, O_NONBLOCK } from '../sys/constants.ts';
 import { close, fcntl, pipe2, splice, write } from '../sys/libc.ts';
-import { PAGE } from '../sys/page-cache.ts';
-import { MAX_IO } from './abi.ts';
+import { PAGE, pagesOf } from '../sys/page-cache.ts';
+import { MAX_IO, OUT_HEADER_SIZE } from './abi.ts';
 
 /** A pipe holds so many pieces, of a page at most: the header is one. An ordinary user's may be 1 MiB (pipe(7)). */
 const SIZES = [2 * MAX_IO, MAX_IO];
@@ -15,35 +15,26 @@ export class PagePipe {
   private writeEnd = -1;
   private pieces = 0;
   private readonly position = Buffer.alloc(8);
-  private readonly positionWords = new Uint32Array(this.position.buffer, this.position.byteOffset, 2);
 
   /**
-   * Writes to `device` the `headerSize` bytes of `header`, and `size` bytes of `fd` from `offset`. False, with nothing
+   * Writes to `device` the `OUT_HEADER_SIZE` bytes of `header`, and `size` bytes of `fd` from `offset`. False, with nothing
    * written, where the file does not have as many, they do not fit into a pipe, or the device refuses them. It
    * may wait for the file's disk.
    */
-  send(
-    device: number,
-    header: Buffer,
-    headerSize: number,
-    fd: number,
-    offset: number,
-    size: number,
-  ): boolean {
+  send(device: number, header: Buffer, fd: number, offset: number, size: number): boolean {
     if (this.readEnd < 0 && !this.make()) return false;
-    const pages = Math.ceil((offset + size) / PAGE) - Math.floor(offset / PAGE);
-    if (pages + 1 > this.pieces) return false;
+    if (pagesOf(offset, size) + 1 > this.pieces) return false;
+    const length = OUT_HEADER_SIZE + size;
     const sent =
-      write(this.writeEnd, header, headerSize) === headerSize &&
+      write(this.writeEnd, header, OUT_HEADER_SIZE) === OUT_HEADER_SIZE &&
       this.fill(fd, offset, size) &&
-      splice(this.readEnd, null, device, null, headerSize + size, 0) === headerSize + size;
+      splice(this.readEnd, null, device, null, length, 0) === length;
     if (!sent) this.close();
     return sent;
   }
 
   private fill(fd: number, offset: number, size: number): boolean {
-    this.positionWords[0] = offset;
-    this.positionWords[1] = Math.floor(offset / 2 ** 32);
+    this.position.writeBigInt64LE(BigInt(offset));
     for (let left = size; left > 0; ) {
       const n = splice(fd, this.position, this.writeEnd, null, left, 0);
       if (n <= 0) return false;

@@ -16,6 +16,18 @@ type Int = number;
 /** A NUL-terminated byte string, or null where C takes NULL. */
 export type CPath = Buffer | null;
 
+/**
+ * A system call by its number, with arguments of these types. Those used here have the same number on every architecture
+ * (include/uapi/asm-generic/unistd.h).
+ */
+function syscall<A extends (Int | CPath)[]>(
+  number: Int,
+  ...types: ('long' | 'void*')[]
+): (...args: A) => Int {
+  const call = lib.func('syscall', 'long', ['long', ...types]);
+  return (...args) => call(number, ...args) as Int;
+}
+
 // Files
 export const open: (path: CPath, flags: Int, mode: Int) => Int = lib.func(
   'int open(void* path, int flags, uint mode)',
@@ -82,6 +94,17 @@ export const splice: (
 ) => Int = lib.func('int64_t splice(int in, void* offIn, int out, void* offOut, size_t len, uint flags)');
 /** `ends` is two 32-bit descriptors: to read from, and to write to. */
 export const pipe2: (ends: Buffer, flags: Int) => Int = lib.func('int pipe2(void* ends, int flags)');
+/**
+ * `range` is two 64-bit words (offset, length), `out` a `struct cachestat` of 40 bytes, `flags` 0. ENOSYS before Linux 6.5;
+ * EPERM, in newer ones, for whoever neither owns the file nor may write to it.
+ */
+export const cachestat = syscall<[fd: Int, range: Buffer, out: Buffer, flags: Int]>(
+  451,
+  'long',
+  'void*',
+  'void*',
+  'long',
+);
 export const fsync: (fd: Int) => Int = lib.func('int fsync(int fd)');
 /** Held by the open file, and given back when its last descriptor is closed. */
 export const flock: (fd: Int, operation: Int) => Int = lib.func('int flock(int fd, int operation)');
@@ -174,44 +197,17 @@ export const mount: (source: CPath, target: CPath, type: CPath, flags: Int, data
   'int mount(void* source, void* target, void* type, ulong flags, void* data)',
 );
 export const umount2: (target: CPath, flags: Int) => Int = lib.func('int umount2(void* target, int flags)');
-const syscall5: (n: Int, a: Int, b: Int, c: CPath, d: CPath, e: Int) => Int = lib.func('syscall', 'long', [
-  'long',
-  'long',
-  'long',
-  'void*',
-  'void*',
-  'long',
-]) as never;
-const syscall2: (n: Int, a: CPath, b: Int) => Int = lib.func('syscall', 'long', [
-  'long',
-  'void*',
-  'long',
-]) as never;
-const syscall3: (n: Int, a: Int, b: Int, c: Int) => Int = lib.func('syscall', 'long', [
-  'long',
-  'long',
-  'long',
-  'long',
-]) as never;
-// The mount API's numbers are the same on every architecture (include/uapi/asm-generic/unistd.h).
 /** glibc 2.36 has a wrapper, musl and older glibc do not. */
-export const fsopen = (type: Buffer, flags: Int): Int => syscall2(430, type, flags);
-export const fsconfig = (fd: Int, cmd: Int, key: CPath, value: CPath, aux: Int): Int =>
-  syscall5(431, fd, cmd, key, value, aux);
-export const fsmount = (fd: Int, flags: Int, attr: Int): Int => syscall3(432, fd, flags, attr);
-
-const syscall4: (n: Int, a: Int, b: Buffer, c: Buffer, d: Int) => Int = lib.func('syscall', 'long', [
+export const fsopen = syscall<[type: Buffer, flags: Int]>(430, 'void*', 'long');
+export const fsconfig = syscall<[fd: Int, cmd: Int, key: CPath, value: CPath, aux: Int]>(
+  431,
   'long',
   'long',
   'void*',
   'void*',
   'long',
-]) as never;
-/**
- * `range` is two 64-bit words (offset, length), `out` a `struct cachestat` of 40 bytes. ENOSYS before Linux 6.5; EPERM, in
- * newer ones, for whoever neither owns the file nor may write to it.
- */
-export const cachestat = (fd: Int, range: Buffer, out: Buffer): Int => syscall4(451, fd, range, out, 0);
+);
+export const fsmount = syscall<[fd: Int, flags: Int, attr: Int]>(432, 'long', 'long', 'long');
 
 // Waiting
 /** `fds` is an array of `struct pollfd` (8 bytes each). */

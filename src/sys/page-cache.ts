@@ -8,8 +8,12 @@ export const PAGE = 4096;
 /** The kernel reads ahead in steps of at least this: one that is under way covers one of the places looked at. */
 const STEP = 128 * 1024;
 
+/** How many pages `size` bytes from `offset` touch. */
+export function pagesOf(offset: number, size: number): number {
+  return Math.ceil((offset + size) / PAGE) - Math.floor(offset / PAGE);
+}
+
 const range = Buffer.alloc(16);
-const rangeWords = new Uint32Array(range.buffer, range.byteOffset, 4);
 /** `struct cachestat`: five 64-bit numbers of pages, the cached ones first. */
 const stat = Buffer.alloc(40);
 const byte = Buffer.alloc(1);
@@ -21,11 +25,9 @@ const byteAddress = rememberedAddress();
  * while it is still being read (cachestat(2)), so that some are tried.
  */
 export function isInMemory(fd: number, offset: number, size: number): boolean {
-  putU64(0, offset);
-  putU64(2, size);
-  if (cachestat(fd, range, stat) < 0) return false;
-  const pages = Math.ceil((offset + size) / PAGE) - Math.floor(offset / PAGE);
-  if (stat.readUInt32LE(0) < pages) return false;
+  range.writeBigInt64LE(BigInt(offset), 0);
+  range.writeBigInt64LE(BigInt(size), 8);
+  if (cachestat(fd, range, stat, 0) < 0 || stat.readUInt32LE(0) < pagesOf(offset, size)) return false;
   const end = offset + size;
   for (let at = offset; at < end; at += STEP) if (!tryByte(fd, at)) return false;
   return tryByte(fd, end - 1);
@@ -33,9 +35,4 @@ export function isInMemory(fd: number, offset: number, size: number): boolean {
 
 function tryByte(fd: number, offset: number): boolean {
   return preadv2(fd, iovecOf(byteAddress(byte), 1), 1, offset, RWF_NOWAIT) === 1;
-}
-
-function putU64(at: number, value: number): void {
-  rangeWords[at] = value;
-  rangeWords[at + 1] = Math.floor(value / 2 ** 32);
 }

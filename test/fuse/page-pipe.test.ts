@@ -46,7 +46,7 @@ test('header and data arrive together, from wherever in the file', () => {
       [1, 600_000],
       [699_999, 1],
     ] as const) {
-      assert.ok(pages.send(device, HEADER, HEADER.length, file, offset, size), `${size} from ${offset}`);
+      assert.ok(pages.send(device, HEADER, file, offset, size), `${size} from ${offset}`);
       const wanted = Buffer.concat([HEADER, content.subarray(offset, offset + size)]);
       assert.ok(arrived().equals(wanted), `${size} from ${offset}`);
     }
@@ -57,11 +57,11 @@ test('what cannot be sent whole leaves nothing on the way, and the next answer i
   withDevice((pages, device, arrived) => {
     const sendsOne = (what: string) => {
       assert.equal(arrived().length, 0, what);
-      assert.ok(pages.send(device, HEADER, HEADER.length, file, 0, 5), what);
+      assert.ok(pages.send(device, HEADER, file, 0, 5), what);
       assert.ok(arrived().equals(Buffer.concat([HEADER, content.subarray(0, 5)])), what);
     };
     const fails = (to: number, from: number, offset: number, size: number) =>
-      assert.equal(pages.send(to, HEADER, HEADER.length, from, offset, size), false);
+      assert.equal(pages.send(to, HEADER, from, offset, size), false);
     fails(device, file, 600_000, 131_072);
     sendsOne('a file that is shorter than that');
     fails(file, file, 0, 200_000);
