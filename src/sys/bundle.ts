@@ -5,19 +5,23 @@
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 import { Script } from 'node:vm';
 
 /** A CommonJS file, which is ASCII (esbuild writes no other), as a function of what it needs. */
 export function compileBundle(file: string, cachedData?: Buffer): Script {
-  const source = `(function (require, __filename) { const module = { exports: {} }, exports = module.exports; ${readFileSync(file, 'latin1')}\n})`;
+  const source = `(function (require, __filename, __dirname) { const module = { exports: {} }, exports = module.exports; ${readFileSync(file, 'latin1')}\n})`;
   return new Script(source, { filename: file, cachedData });
 }
 
 /** Runs `NAME.cjs` beside the running file. */
 export function loadBundle(name: string): void {
-  const file = fileURLToPath(new URL(`./${name}.cjs`, import.meta.url));
-  compileBundle(file, readCache(`${file}.cache`)).runInThisContext()(createRequire(file), file);
+  const file = join(import.meta.dirname, `${name}.cjs`);
+  runBundle(compileBundle(file, readCache(`${file}.cache`)), file);
+}
+
+export function runBundle(compiled: Script, file: string): void {
+  compiled.runInThisContext()(createRequire(file), file, dirname(file));
 }
 
 function readCache(file: string): Buffer | undefined {

@@ -1,7 +1,4 @@
 /** When V8 optimizes the code of this process. Main thread only; nothing here is loaded before it is needed. */
-import { createRequire } from 'node:module';
-
-const require = createRequire(import.meta.url);
 
 /** Node 20's. From 12 on (Node 22) there is a compiler more in between, Maglev, and no such budget. */
 const MEASURED_V8 = 11;
@@ -12,7 +9,7 @@ const MEASURED_V8 = 11;
  */
 export function optimizeEarlier(): void {
   if (Number.parseInt(process.versions.v8, 10) !== MEASURED_V8) return;
-  const v8 = require('node:v8') as typeof import('node:v8');
+  const v8 = process.getBuiltinModule('node:v8');
   v8.setFlagsFromString('--interrupt-budget=8000');
   v8.setFlagsFromString('--max-inlined-bytecode-size-cumulative=200');
 }

@@ -7,7 +7,7 @@
  * `_FUSE_COMMFD` and sends the descriptor of the mounted /dev/fuse over it.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { mountFlagsOf } from '../fuse/mount.ts';
 import type { UpperFs } from '../overlay/upper.ts';
 import { bytesOf, displayName } from '../sys/bytes.ts';
@@ -111,7 +111,7 @@ function complaint(code: number | null, said: string): string {
 }
 
 function makeUpperApart(sizeBytes: number): Promise<UpperFs> {
-  const program = fileURLToPath(new URL('./make-upper.cjs', import.meta.url));
+  const program = join(import.meta.dirname, 'make-upper.cjs');
   const [own, theirs] = socketpair();
   const argv = [
     '--user',

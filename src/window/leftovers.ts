@@ -27,8 +27,8 @@ export interface LeftoverOptions {
   mountNamespace?: string;
 }
 
-/** The command that has ended. Aborting `hurry` ends the grace. */
-export type EndedCommand = Pick<RunningCommand, 'bystanders' | 'childless' | 'hurry'>;
+/** The command that has ended. `hurried` ends the grace. */
+export type EndedCommand = Pick<RunningCommand, 'bystanders' | 'childless' | 'hurried'>;
 
 interface Process {
   pid: number;
@@ -87,7 +87,7 @@ export async function endLeftovers(
           if (phase === 'terminated') kill(one.pid, constants.signals.SIGCONT);
         }
       }
-      const hurried = command.hurry.aborted && phase !== 'killed';
+      const hurried = command.hurried && phase !== 'killed';
       if (monotonicMs() >= deadline || (hurried && phase === 'ended')) break;
       await sleep(hurried ? Math.min(pause, 20) : pause);
       running = await look();

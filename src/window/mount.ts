@@ -3,7 +3,7 @@
  * of its own (daemon.ts), which is handed its settings and says when the mount is ready.
  */
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { displayName } from '../sys/bytes.ts';
 import { listWindows, request } from './control.ts';
 import { Failure } from './failure.ts';
@@ -79,7 +79,7 @@ function announce(id: string, pid: number, options: MountOptions): void {
 const READY_WITHIN_MS = 60_000;
 
 async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: number }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('./daemon.cjs', import.meta.url))], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'daemon.cjs')], {
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -4,8 +4,8 @@
  * variables back that led there, so that a shell inside that shell is an ordinary one.
  */
 import { posix } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { rawEnvironment } from '../sys/argv.ts';
+import { bytesOf } from '../sys/bytes.ts';
 
 export interface ShellCommand {
   /** Byte strings. */
@@ -22,8 +22,7 @@ export function personsShell(): ShellCommand {
   const variable = (name: string): string | undefined =>
     inherited.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1);
   const shell = variable('SHELL') || '/bin/sh';
-  const file = (name: string): string =>
-    Buffer.from(fileURLToPath(new URL(`../share/shell/${name}`, import.meta.url))).toString('latin1');
+  const file = (name: string): string => bytesOf(posix.join(import.meta.dirname, '../share/shell', name));
   /** Points the variable to our file, and hands the person's own value on for it. */
   const redirected = (name: string, to: string): Record<string, string> => {
     const own = variable(name);

@@ -37,7 +37,9 @@ export interface RunningCommand {
   readonly pid: number;
   /** Settles when the command, not what it left behind, has ended. */
   readonly done: Promise<CommandEnd>;
-  /** Aborted by a SIGINT, SIGTERM, SIGHUP or SIGQUIT after the command's end: stop waiting for leftovers. */
+  /** Whether a SIGINT, SIGTERM, SIGHUP or SIGQUIT came after the command's end: stop waiting for leftovers. */
+  readonly hurried: boolean;
+  /** Aborted by that. */
   readonly hurry: AbortSignal;
   /**
    * Children that are no leftovers: forget's witness, and those that the process had before it became forget, as in
@@ -90,7 +92,8 @@ export function supervise(
   const terminal = openTerminal();
   const earlier = new Set(childrenOf(process.pid));
   const listeners = new Map<number, () => void>();
-  const hurry = new AbortController();
+  let hurried = false;
+  let hurry: AbortController | undefined;
   const fromKeyboard = new Set<number>();
   let ended: CommandEnd | undefined;
   /** The command's own process group, if it stopped while that was in the foreground. */
@@ -113,7 +116,10 @@ export function supervise(
     if (ended) {
       const late = mayBeKeyboard && ended.signal === signal && !fromKeyboard.has(signal);
       if (late) fromKeyboard.add(signal);
-      else if (HURRYING.includes(signal)) hurry.abort();
+      else if (HURRYING.includes(signal)) {
+        hurried = true;
+        hurry?.abort();
+      }
       return;
     }
     if (mayBeKeyboard) fromKeyboard.add(signal);
@@ -196,7 +202,14 @@ export function supervise(
   return {
     pid,
     done,
-    hurry: hurry.signal,
+    get hurried() {
+      return hurried;
+    },
+    get hurry() {
+      hurry ??= new AbortController();
+      if (hurried) hurry.abort();
+      return hurry.signal;
+    },
     addBystander: (child) => earlier.add(child),
     bystanders: () => [...witness.pids(), ...earlier],
     childless: () =>

@@ -7,7 +7,7 @@
  */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { loadLibrary } from '../../sys/shared-library.ts';
 
 /** What package.json pins: record.ts relies on the layout of this release. */
@@ -115,9 +115,9 @@ export function loadAddon(): LoadedAddon {
   if (process.arch !== 'x64') {
     throw new DriverUnavailable(`it is for x64 alone, and this is ${process.arch}`, 'use an x64 machine');
   }
-  const require = createRequire(import.meta.url);
-  const home = PLACES.map((place) => fileURLToPath(new URL(`${place}/${PACKAGE}`, import.meta.url))).find(
-    (path) => existsSync(`${path}/package.json`),
+  const require = createRequire(import.meta.filename);
+  const home = PLACES.map((place) => join(import.meta.dirname, place, PACKAGE)).find((path) =>
+    existsSync(`${path}/package.json`),
   );
   if (home === undefined) {
     throw new DriverUnavailable(
