@@ -93,7 +93,13 @@ function compiledByUse(bundle) {
   try {
     mkdirSync(join(directory, 'workspace'));
     const env = { ...process.env, XDG_CONFIG_HOME: directory };
-    const options = { cwd: join(directory, 'workspace'), env, stdio: 'ignore', timeout: 20_000 };
+    const options = {
+      cwd: join(directory, 'workspace'),
+      env,
+      stdio: 'ignore',
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    };
     spawnSync(argv[0], argv.slice(1), options);
     return existsSync(cache) ? readFileSync(cache) : undefined;
   } finally {

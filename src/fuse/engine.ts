@@ -40,6 +40,8 @@ const PROBE_EVERY = 8;
 const ROUND_MS = 10;
 /** A look at the watched descriptors at least every so many requests, however busy the mount is. */
 const WATCH_EVERY = 64;
+/** A look at the clock every so many requests, and every so many looks at the device: it is an array each time. */
+const CLOCK_EVERY = 4;
 
 /** A descriptor to look at besides the device. */
 export interface Watched {
@@ -226,7 +228,7 @@ export class Engine implements Driver {
           this.betweenRequests();
           if (this.othersHaveRequests()) break;
         }
-        if (monotonicMs() > until) break;
+        if (sinceWatch % CLOCK_EVERY === 0 && monotonicMs() > until) break;
       }
     } catch (error) {
       this.events.defect('serving failed', error);
@@ -247,7 +249,7 @@ export class Engine implements Driver {
       return 'request';
     }
     let until = 0;
-    for (;;) {
+    for (let looks = 0; ; looks++) {
       const n = read(this.device, this.request.bytes, REQUEST_BUFFER_SIZE);
       if (n > 0) {
         if (until !== 0) this.noteSpin(true);
@@ -266,6 +268,7 @@ export class Engine implements Driver {
       }
       // A pool thread's answer comes through the event loop, which must not wait for a spin.
       if (this.owed > 0 || this.othersHaveRequests()) return 'nothing';
+      if (looks % CLOCK_EVERY !== 0) continue;
       const now = monotonicMs();
       if (until === 0) until = now + this.spinTime();
       else if (now > until) {

@@ -25,6 +25,11 @@ export class Reply {
     this.end = OUT_HEADER_SIZE;
   }
 
+  /** Both are multiples of 4. */
+  private zero(from: number, to: number): void {
+    for (let at = from >> 2; at < to >> 2; at++) this.words[at] = 0;
+  }
+
   /** Bytes put so far, without the header. */
   get size(): number {
     return this.end - OUT_HEADER_SIZE;
@@ -45,8 +50,10 @@ export class Reply {
     this.end += 4;
   }
   putU64(value: number): void {
-    this.words[this.end >> 2] = value % TWO_32;
-    this.words[(this.end >> 2) + 1] = Math.floor(value / TWO_32);
+    const at = this.end >> 2;
+    const high = value < TWO_32 ? 0 : Math.floor(value / TWO_32);
+    this.words[at] = value - high * TWO_32;
+    this.words[at + 1] = high;
     this.end += 8;
   }
 
@@ -102,7 +109,7 @@ export class Reply {
     this.putU32(0);
     if (st) this.putAttr(st);
     else {
-      this.bytes.fill(0, this.end, this.end + ATTR_SIZE);
+      this.zero(this.end, this.end + ATTR_SIZE);
       this.end += ATTR_SIZE;
     }
   }
@@ -125,9 +132,9 @@ export class Reply {
     const at = this.end;
     this.putBytes(st.bytes);
     // The kernel refuses any other attribute bits, and takes the device from its own superblock.
-    this.bytes.fill(0, at + 8, at + 16);
-    this.bytes.fill(0, at + 56, at + 64);
-    this.bytes.fill(0, at + 136, at + 256);
+    this.zero(at + 8, at + 16);
+    this.zero(at + 56, at + 64);
+    this.zero(at + 136, at + 256);
   }
 
   /** `struct fuse_write_out`: how many bytes were written or copied. */
@@ -151,7 +158,7 @@ export class Reply {
     const size = direntSize(name.length);
     if (this.size + size > limit) return false;
     const end = this.end + size;
-    this.bytes.fill(0, end - 8, end);
+    this.zero(end - 8, end);
     this.putU64(ino);
     this.putU64(cookie);
     this.putU32(name.length);

@@ -4,6 +4,7 @@
  * One Request stands for the buffer of the loop and is filled again and again. Words are 32 bits, little
  * endian; a 64-bit field is returned as a number, exact below 2^53.
  */
+import { nulAt } from '../sys/bytes.ts';
 import { IN_HEADER_SIZE, REQUEST_BUFFER_SIZE } from './abi.ts';
 
 const TWO_32 = 2 ** 32;
@@ -66,7 +67,7 @@ export class Request {
    */
   cstring(offset: number): string | undefined {
     const start = IN_HEADER_SIZE + offset;
-    const end = this.bytes.indexOf(0, start);
+    const end = nulAt(this.bytes, start);
     if (end < 0 || end >= this.length) return undefined;
     return this.bytes.latin1Slice(start, end);
   }

@@ -74,16 +74,8 @@ export function write(
   const flags = append ? RWF_APPEND : 0;
   const change = { offset, append, killSetuid: (writeFlags & WRITE_KILL_SUIDGID) !== 0, pid: caller.pid };
   const began = node.inUpper ? 0 : monotonicMs();
-  if (began < o.slowUntil && !node.inUpper) {
-    const vector = iovecWith(bytes.subarray(start, start + size));
-    return changeElsewhere(
-      o,
-      node,
-      fd,
-      (own, done) => slowInPool(pwritev2, [own, vector, 1, offset, flags], done),
-      (written, own) => wrote(o, node, own, written, change),
-    );
-  }
+  if (began < o.slowUntil && !node.inUpper)
+    return writeElsewhere(o, node, fd, bytes.subarray(start, start + size), flags, change);
   const waits = node.inUpper ? 0 : voluntarySwitches();
   const written = pwritev2(fd, iovecOf(requestAddress(bytes) + start, size), 1, offset, flags);
   if (written < 0) {
@@ -99,6 +91,24 @@ export function write(
   wrote(o, node, fd, written, change);
   reply.putCount(written);
   return 0;
+}
+
+function writeElsewhere(
+  o: Overlay,
+  node: Node,
+  fd: number,
+  data: Buffer,
+  flags: number,
+  change: Change,
+): number {
+  const vector = iovecWith(data);
+  return changeElsewhere(
+    o,
+    node,
+    fd,
+    (own, done) => slowInPool(pwritev2, [own, vector, 1, change.offset, flags], done),
+    (written, own) => wrote(o, node, own, written, change),
+  );
 }
 
 interface Change {

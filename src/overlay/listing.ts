@@ -8,9 +8,9 @@
  * whether the directory has changed at the beginning only): a reader that began after a name was removed would meet it
  * again in what an older reader was told.
  */
-import type { Reply } from '../fuse/reply.ts';
+import type { Reply, Validity } from '../fuse/reply.ts';
 import { direntPlusSize } from '../fuse/reply.ts';
-import { scratchCstring } from '../sys/bytes.ts';
+import { nulAt, scratchCstring } from '../sys/bytes.ts';
 import { O_CLOEXEC, O_DIRECTORY, O_RDONLY } from '../sys/constants.ts';
 import { ENOTDIR, ESTALE, SysError } from '../sys/errno.ts';
 import { close, errno, getdents64, openat } from '../sys/libc.ts';
@@ -19,6 +19,7 @@ import { type Node, Whiteout } from './node.ts';
 import type { Overlay } from './overlay.ts';
 
 const TWO_32 = 2 ** 32;
+const NOTHING: Validity = { entry: 0, attr: 0 };
 const DT_DIR = 4;
 /** Entries of listings that are kept although nobody seems to be in the middle of one: about 100 MB at the most. */
 const KEPT = 500_000;
@@ -31,6 +32,9 @@ const FIRST_PLACE = 3;
 /** A cookie is `place * GENERATIONS + generation`: in 31 bits, as programs of 32 bits need it, up to a million places. */
 const GENERATIONS = 2048;
 const dents = Buffer.alloc(256 << 10);
+/** The same in halves and words: each record begins at a multiple of 8. */
+const halves = new Uint16Array(dents.buffer, dents.byteOffset, dents.length / 2);
+const words = new Uint32Array(dents.buffer, dents.byteOffset, dents.length / 4);
 
 interface Entry {
   name: string;
@@ -43,7 +47,6 @@ interface Entry {
 interface Listing {
   /** In the order of their places. */
   entries: Entry[];
-  byName: Map<string, Entry>;
   /** The place for the next new name. */
   next: number;
   /** Who began to read and has not come to the end: some of them never will. */
@@ -85,10 +88,10 @@ export function eachEntry(fd: number, each: (name: string, ino: number, type: nu
     const n = getdents64(fd, dents, dents.length);
     if (n < 0) return errno();
     if (n === 0) return 0;
-    for (let at = 0; at < n; at += dents.readUInt16LE(at + 16)) {
-      const name = dents.latin1Slice(at + 19, dents.indexOf(0, at + 19));
+    for (let at = 0; at < n; at += halves[(at + 16) >> 1]!) {
+      const name = dents.latin1Slice(at + 19, nulAt(dents, at + 19));
       if (name === '.' || name === '..') continue;
-      each(name, dents.readUInt32LE(at) + dents.readUInt32LE(at + 4) * TWO_32, dents[at + 18]!);
+      each(name, words[at >> 2]! + words[(at >> 2) + 1]! * TWO_32, dents[at + 18]!);
     }
   }
 }
@@ -133,14 +136,13 @@ function buildListing(o: Overlay, node: Node): Listing {
   o.watchDirectory(node);
   if (node.inUpper) readUpperDirectory(o, node);
   const before = listingOf(node);
-  const listing: Listing = { entries: [], byName: new Map(), next: before?.next ?? FIRST_PLACE, readers: 0 };
+  const known = before && new Map(before.entries.map((entry) => [entry.name, entry]));
+  const listing: Listing = { entries: [], next: before?.next ?? FIRST_PLACE, readers: 0 };
   let same = 0;
   const add = (name: string, ino: number, type: number) => {
-    const old = before?.byName.get(name);
+    const old = known?.get(name);
     if (old?.ino === ino && old.type === type) same++;
-    const entry = { name, ino, type, place: old?.place ?? listing.next++ };
-    listing.byName.set(name, entry);
-    listing.entries.push(entry);
+    listing.entries.push({ name, ino, type, place: old?.place ?? listing.next++ });
   };
   if (node.hasLower) {
     const error = eachLowerEntry(o, node, (name, ino, type) => {
@@ -151,7 +153,7 @@ function buildListing(o: Overlay, node: Node): Listing {
     if (error) throw new SysError(error, 'reading a directory');
   }
   for (const [name, kid] of overlayEntries(node)) add(name, kid.ino, kid.type >> 12);
-  listing.entries.sort((a, b) => a.place - b.place);
+  if (known) listing.entries.sort((a, b) => a.place - b.place);
   const unchanged = same === listing.entries.length && same === before?.entries.length;
   if (!unchanged) node.listingGeneration = (node.listingGeneration + 1) % GENERATIONS;
   dropListing(node);
@@ -174,6 +176,7 @@ function setReaders(node: Node, listing: Listing, readers: number): void {
 
 /** Listings that nobody reads go first. */
 function makeRoom(current: Node): void {
+  if (total <= KEPT) return;
   for (const [most, map] of [
     [KEPT, unused],
     [MOST, inUse],
@@ -227,33 +230,32 @@ function firstAfter(entries: Entry[], place: number): number {
 /** `.` and `..`, as far as they come after a place. For READDIRPLUS the kernel wants no node of them. */
 function putDots(o: Overlay, node: Node, after: number, size: number, plus: boolean, reply: Reply): boolean {
   const parent = node.link?.parent ?? o.root;
-  const dots: [string, number, number][] = [
-    ['.', node.ino, DOT],
-    ['..', parent.ino, DOT_DOT],
-  ];
-  for (const [name, ino, place] of dots) {
-    if (place <= after) continue;
-    if (plus && reply.size + direntPlusSize(name.length) > size) return false;
-    if (plus) reply.putEntry(0, { entry: 0, attr: 0 }, null);
-    if (!reply.putDirent(ino, cookieOf(node, place), DT_DIR, name, size)) return false;
+  return (
+    (after >= DOT ||
+      putBare(node, { name: '.', ino: node.ino, type: DT_DIR, place: DOT }, size, plus, reply)) &&
+    putBare(node, { name: '..', ino: parent.ino, type: DT_DIR, place: DOT_DOT }, size, plus, reply)
+  );
+}
+
+/** An entry without a node, which makes the kernel look it up if anybody asks. */
+function putBare(dir: Node, entry: Entry, size: number, plus: boolean, reply: Reply): boolean {
+  if (plus) {
+    if (reply.size + direntPlusSize(entry.name.length) > size) return false;
+    reply.putEntry(0, NOTHING, null);
   }
-  return true;
+  return reply.putDirent(entry.ino, cookieOf(dir, entry.place), entry.type, entry.name, size);
 }
 
 function putEntry(o: Overlay, dir: Node, entry: Entry, size: number, plus: boolean, reply: Reply): boolean {
-  const cookie = cookieOf(dir, entry.place);
-  if (!plus) return reply.putDirent(entry.ino, cookie, entry.type, entry.name, size);
+  if (!plus) return putBare(dir, entry, size, plus, reply);
   if (reply.size + direntPlusSize(entry.name.length) > size) return false;
   const st = o.stat;
   const found = findChild(o, dir, entry.name, st);
-  if (typeof found === 'number') {
-    // It went away meanwhile; a name without a node makes the kernel look it up if anybody asks.
-    reply.putEntry(0, { entry: 0, attr: 0 }, null);
-    return reply.putDirent(entry.ino, cookie, entry.type, entry.name, size);
-  }
+  // It went away meanwhile.
+  if (typeof found === 'number') return putBare(dir, entry, size, plus, reply);
   found.lookups++;
   reply.putEntry(found.id, validityOf(o, dir, found, st), st);
-  return reply.putDirent(found.ino, cookie, found.type >> 12, entry.name, size);
+  return reply.putDirent(found.ino, cookieOf(dir, entry.place), found.type >> 12, entry.name, size);
 }
 
 /** The directory's node is gone: so is its listing. */

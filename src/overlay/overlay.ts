@@ -200,7 +200,10 @@ export class Overlay {
   /** Whether the path is protected while a window is open. */
   wouldProtect(path: string): boolean {
     if (this.rules.protects(path)) return true;
-    return this.linked.some((root) => path === root || (path.startsWith(root) && path[root.length] === '/'));
+    return (
+      this.linked.length > 0 &&
+      this.linked.some((root) => path === root || (path.startsWith(root) && path[root.length] === '/'))
+    );
   }
 
   protectBelow(path: string): void {
@@ -242,7 +245,8 @@ export class Overlay {
   placeFor(parent: Node, name: string): Place {
     const path = this.path(parent, name);
     if (path === undefined) throw new SysError(ENOENT, 'creating in a removed directory');
-    if (this.fixed.has(path)) throw new SysError(EROFS, path);
+    const { fixed } = this;
+    if (fixed.size > 0 && fixed.has(path)) throw new SysError(EROFS, path);
     if (this.protects(path)) {
       if (this.readonly) throw new SysError(EROFS, path);
       return 'upper';

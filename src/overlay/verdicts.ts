@@ -59,6 +59,8 @@ export class Verdicts implements Rules {
   private readonly siblings: boolean;
   /** A path in which this finds nothing has no name that a protecting rule could match. */
   private readonly possible: RegExp;
+  /** No file rule that names its directory is about a file further down: counted in slashes, -1 where there is none. */
+  private readonly anchoredDepth: number;
   private readonly lastProtection: number;
   private readonly lastExemption: number;
   private readonly root: State;
@@ -71,6 +73,7 @@ export class Verdicts implements Rules {
     this.guard = guard;
     this.ignoreCase = ignoreCase;
     this.possible = possibleIn(this.rules.filter((rule) => rule.protect));
+    this.anchoredDepth = Math.max(-1, ...this.rules.filter(isAnchoredFile).map(({ glob }) => depthOf(glob)));
     this.lastProtection = orderOf(this.rules.find((rule) => rule.protect));
     this.lastExemption = orderOf(this.rules.find((rule) => !rule.protect));
     this.root = { winner: undefined, guarded: false, masks: this.rules.map((rule) => startMask(rule.glob)) };
@@ -85,6 +88,7 @@ export class Verdicts implements Rules {
   }
 
   holds(path: string): boolean {
+    if (isDeeper(path, this.anchoredDepth)) return false;
     const slash = path.lastIndexOf('/');
     // Not folded: random characters are recognised by their capitals.
     if (!isHeldName(path.slice(slash + 1))) return false;
@@ -187,7 +191,7 @@ export class Verdicts implements Rules {
   /** Whether a file rule that names its directory has it here, and protects something in it. */
   private hasAnchoredFile(directory: State): boolean {
     return this.rules.some((rule, i) => {
-      if (!rule.protect || rule.glob.directory || isAnyDepth(rule.glob)) return false;
+      if (!isAnchoredFile(rule)) return false;
       if (!isArmed(rule.glob, directory.masks[i]!) || (directory.guarded && !rule.namesGit)) return false;
       const { literal } = lastSegment(rule.glob);
       return literal === undefined || this.winnerAt(directory, literal)?.protect === true;
@@ -207,6 +211,24 @@ function later(current: Rule | undefined, next: Rule | undefined): boolean {
 function mayHaveSibling(rule: PlacedRule, name: string): boolean {
   if (rule.glob.directory) return false;
   return name.includes(lastSegment(rule.glob).chunk) || rule.stemNames.some((stem) => name.includes(stem));
+}
+
+/** A file rule that protects, and names its directory. */
+function isAnchoredFile({ protect, glob }: Rule): boolean {
+  return protect && !glob.directory && !isAnyDepth(glob);
+}
+
+/** How many slashes a path has that the pattern matches, at the most. */
+function depthOf({ steps }: Glob): number {
+  return steps.includes(GLOBSTAR) ? Number.POSITIVE_INFINITY : steps.length - 1;
+}
+
+/** Whether a path has more slashes than that. */
+function isDeeper(path: string, depth: number): boolean {
+  let slashes = 0;
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
+    if (++slashes > depth) return true;
+  return slashes > depth;
 }
 
 /** A pattern without a slash: its directory says nothing. */

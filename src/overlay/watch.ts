@@ -5,7 +5,7 @@
  * A directory that cannot be watched (no watches left, a network or FUSE filesystem below) has short validity
  * instead (lookup.ts).
  */
-import { scratchCstring } from '../sys/bytes.ts';
+import { nulAt, scratchCstring } from '../sys/bytes.ts';
 import { monotonicMs } from '../sys/clock.ts';
 import {
   CIFS_SUPER_MAGIC,
@@ -66,6 +66,12 @@ export class LowerWatch {
   private readonly changes: OutsideChanges;
   private readonly byWatch = new Map<number, Node>();
   private readonly buffer = Buffer.alloc(64 << 10);
+  /** The same in words: the kernel fills up each name to a multiple of an event's size, which is 16. */
+  private readonly words = new Uint32Array(
+    this.buffer.buffer,
+    this.buffer.byteOffset,
+    this.buffer.length / 4,
+  );
   private readonly blind: boolean;
   private timer: NodeJS.Timeout | undefined;
   private begun = false;
@@ -175,17 +181,18 @@ export class LowerWatch {
   }
 
   private events(length: number): void {
-    const { buffer } = this;
+    const { words } = this;
     for (let at = 0; at < length; ) {
-      const nameLength = buffer.readUInt32LE(at + 12);
-      this.event(buffer.readInt32LE(at), buffer.readUInt32LE(at + 4), this.nameAt(at + 16, nameLength));
+      const word = at >> 2;
+      const nameLength = words[word + 3]!;
+      this.event(words[word]! | 0, words[word + 1]!, this.nameAt(at + 16, nameLength));
       at += 16 + nameLength;
     }
   }
 
   private nameAt(start: number, length: number): string {
     if (length === 0) return '';
-    const end = this.buffer.indexOf(0, start);
+    const end = nulAt(this.buffer, start);
     return this.buffer.latin1Slice(start, end < 0 ? start + length : Math.min(end, start + length));
   }
 

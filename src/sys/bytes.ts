@@ -25,6 +25,13 @@ export function scratchCstring(name: string, slot: 0 | 1 = 0): Buffer {
   return out;
 }
 
+const { indexOf } = Uint8Array.prototype;
+
+/** Where the next NUL stands, or -1. Buffer's own `indexOf` is JavaScript that looks at its arguments first. */
+export function nulAt(bytes: Buffer, from: number): number {
+  return indexOf.call(bytes, 0, from);
+}
+
 /** Bytes as people read them: valid UTF-8 as it is, anything else and control characters escaped. */
 export function displayName(name: string): string {
   const bytes = Buffer.from(name, 'latin1');

@@ -8,8 +8,9 @@ const words = new Uint32Array(iovec.buffer, iovec.byteOffset, IOVEC_BYTES / 4);
 
 /** One vector, in a Buffer that the next call overwrites: for a call that is over when it returns. Without a BigInt: each is an object. */
 export function iovecOf(address: number, size: number): Buffer {
-  words[0] = address % TWO_32;
-  words[1] = Math.floor(address / TWO_32);
+  const high = Math.floor(address / TWO_32);
+  words[0] = address - high * TWO_32;
+  words[1] = high;
   words[2] = size;
   return iovec;
 }

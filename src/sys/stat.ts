@@ -53,8 +53,9 @@ export class Stat {
     return this.words[8]! + this.words[9]! * TWO_32;
   }
   set ino(value: number) {
-    this.words[8] = value % TWO_32;
-    this.words[9] = Math.floor(value / TWO_32);
+    const high = Math.floor(value / TWO_32);
+    this.words[8] = value - high * TWO_32;
+    this.words[9] = high;
   }
   get size(): number {
     return this.words[10]! + this.words[11]! * TWO_32;
