@@ -4,13 +4,14 @@
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { displayName } from '../sys/bytes.ts';
 import { listWindows, request } from './control.ts';
 import { Failure } from './failure.ts';
 import { explainNamespaceFailure, namespaceKind } from './namespace.ts';
 import { planRoots } from './roots.ts';
 import { say } from './say.ts';
-import { type FirstWindow, serveMount } from './serve-mount.ts';
+import { CLOSING, type FirstWindow, serveMount } from './serve-mount.ts';
 import type { WindowSettings } from './settings.ts';
 import { clearMount, findForgetMounts } from './stale.ts';
 import { refuseUsed } from './users.ts';
@@ -32,7 +33,10 @@ export interface DaemonStart {
   first: FirstWindow;
 }
 
-/** What it says on its standard output, as one line of JSON. */
+/**
+ * What it says on its standard output, as one line of JSON. When the mount is ready it wants one byte on descriptor 3: who
+ * asked for it may have been ended meanwhile, and nobody would know of the mount.
+ */
 export type DaemonAnswer = { ready: { id: string; pid: number }; notices: string[] } | { failure: string };
 
 /** Returns the exit code; throws a Failure with nothing mounted. */
@@ -82,12 +86,14 @@ async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: numbe
   const child = spawn(process.execPath, [join(import.meta.dirname, 'daemon.cjs')], {
     cwd: '/',
     detached: true,
-    stdio: ['pipe', 'pipe', 'ignore'],
+    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
   });
-  child.stdin.end(JSON.stringify(start));
+  const [stdin, stdout] = [child.stdin!, child.stdout!];
+  const confirmation = child.stdio[3] as Writable;
+  stdin.end(JSON.stringify(start));
   let text = '';
   let timer: NodeJS.Timeout | undefined;
-  child.stdout.setEncoding('utf8');
+  stdout.setEncoding('utf8');
   const line = await new Promise<string>((resolve, reject) => {
     timer = setTimeout(() => {
       // Its guardian takes away what it has mounted.
@@ -98,16 +104,19 @@ async function startDaemon(start: DaemonStart): Promise<{ id: string; pid: numbe
     }, READY_WITHIN_MS);
     child.once('error', reject);
     child.once('exit', (code, signal) => reject(new Failure(`the mount's server ended (${signal ?? code})`)));
-    child.stdout.on('data', (chunk: string) => {
+    stdout.on('data', (chunk: string) => {
       text += chunk;
       if (text.includes('\n')) resolve(text);
     });
   }).finally(() => clearTimeout(timer));
   child.removeAllListeners('exit');
-  child.stdout.destroy();
+  stdout.destroy();
   child.unref();
   const answer = JSON.parse(line) as DaemonAnswer;
   if ('failure' in answer) throw new Failure(answer.failure);
+  // From here on it is done, and a signal changes nothing any more; before, the mount goes with this process.
+  for (const signal of CLOSING) process.on(signal, () => {});
+  await new Promise<void>((resolve) => confirmation.end('.', resolve));
   say(answer.notices);
   return answer.ready;
 }

@@ -25,7 +25,7 @@ import { statusOf } from './window-status.ts';
 import { refuseOwnPrograms } from './workspace.ts';
 
 const ANSWERS_WITHIN_MS = 5000;
-const CLOSING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+export const CLOSING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The window that a mount begins with, if `open`. */
 export interface FirstWindow {

@@ -8,7 +8,7 @@
  * `--hold` never lets the command go. `--unserved` starts it in a mount whose requests nobody answers.
  */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { mountDevice, openDevice } from '../../src/fuse/mount.ts';
 import { currentDirectory, rawArguments } from '../../src/sys/argv.ts';
 import { bytesOf } from '../../src/sys/bytes.ts';
@@ -42,7 +42,7 @@ async function main(): Promise<never> {
   if (option('private') !== undefined || unserved) privateMountNamespace();
   if (unserved) mountDevice(openDevice(), unserved, 0, statSync(unserved).mode);
   const drop = (option('drop') ?? 'nothing') as CommandSpec['drop'];
-  const beside = unserved ?? fileURLToPath(new URL('../canaries', import.meta.url));
+  const beside = unserved ?? join(import.meta.dirname, '../canaries');
   const path = option('canary') ?? `${beside}/${process.pid}`;
   const canaries = { paths: [path], token: 'c0ffee' };
   const start = async (): Promise<StartedCommand> => {

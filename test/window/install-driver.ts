@@ -16,8 +16,7 @@ export async function bundle(outdir: string, entryPoints: Record<string, string>
     platform: 'node',
     format: 'cjs',
     external: ['koffi'],
-    define: { 'import.meta.url': '__fileUrl' },
-    banner: { js: "const __fileUrl = require('node:url').pathToFileURL(__filename).href;" },
+    define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
   });
 }
 
