@@ -128,7 +128,7 @@ async function keepAtClose(window: Window, running: StartedCommand, onClose: OnC
   if (onClose === 'discard') return false;
   running.takeTerminalBack();
   const { atClose } = await import('./on-close.ts');
-  return atClose(window.looked, onClose, running.hurry);
+  return atClose(window.looked, onClose, running.hurry.signal);
 }
 
 const FAILED_ON = 3;

@@ -22,12 +22,17 @@ export const GUARDIAN_PIPE = 3;
 /** Of 50 ms and the time that looking takes. */
 const END_ROUNDS = 100;
 const NAME = 'forget-guardian';
+/** In place of a device's number. */
+const UNKNOWN = '-';
 
 /**
  * Mounts are told by the device's number: another may stand at the same place by then. Where the window has a mount
  * namespace to itself, all who are left in it are ended before the mounts go: a process that had left the command's session
  * would find the bare directories there, and write on. They get errors from the end of the server until then. A server that
  * lives, and was only cleared by force, ends its command itself: of that the signal may speak, but not the pipe.
+ *
+ * For a mount that everybody sees it says by an empty line through the pipe that it is ready; the server then mounts, and tells
+ * the devices by a line. Where it ends before that, a mount that is dead is taken for its own.
  */
 const SCRIPT = `exec </dev/null >/dev/null 2>&1
 end() {
@@ -47,8 +52,6 @@ end() {
 }
 clear() {
   trap '' USR1
-  own=$1 mounts=$2
-  shift 2
   for mount in $mounts; do
     device=\${mount%%,*}
     abort=/sys/fs/fuse/connections/\${device#*:}/abort
@@ -57,22 +60,27 @@ clear() {
   [ "$own" = own ] && { [ "$over" ] || ! grep -q '^State:[[:space:]]*[^ZX[:space:]]' /proc/$PPID/status; } && end
   for mount in $mounts; do
     device=\${mount%%,*} mountpoint=\${mount#*,}
-    grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo || continue
-    printf %b "$mountpoint" | xargs -0 "$@"
+    if [ "$device" = ${UNKNOWN} ]; then
+      printf %b "$mountpoint" | xargs -0 sh -c 'for place; do :; done; [ -e "$place" ] || exec "$@"' sh "$@"
+    elif grep -q "^[0-9]* [0-9]* $device " /proc/self/mountinfo; then
+      printf %b "$mountpoint" | xargs -0 "$@"
+    fi
   done
   exit
 }
-over=
+own=$1 mounts=$2 over=
+shift 2
 trap 'clear "$@"' USR1
-read -r _ <&${GUARDIAN_PIPE}
+[ "$own" = shared ] && echo >&${GUARDIAN_PIPE}
+while read -r list <&${GUARDIAN_PIPE}; do mounts=$list; done
 over=1
 clear "$@"`;
 
 export interface GuardedMount {
   /** Byte string. */
   mountpoint: string;
-  /** `major:minor`. */
-  device: string;
+  /** `major:minor`; undefined before it is mounted. */
+  device: string | undefined;
 }
 
 /** The shell's arguments: text, since Node's own are; the script makes bytes of it. */
@@ -82,14 +90,19 @@ export function guardianArguments(
   detach: readonly string[],
   namespace: 'own' | 'shared',
 ): string[] {
-  const list = mounts.map(({ mountpoint, device }) => {
+  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, namespace, guardianList(mounts), ...detach];
+}
+
+/** Mounts as the script has them, in one line. */
+export function guardianList(mounts: readonly GuardedMount[]): string {
+  const words = mounts.map(({ mountpoint, device }) => {
     const escaped = mountpoint.replace(
       /[^A-Za-z0-9/._-]/g,
       (c) => `\\0${c.charCodeAt(0).toString(8).padStart(3, '0')}`,
     );
-    return `${device},${escaped}`;
+    return `${device ?? UNKNOWN},${escaped}`;
   });
-  return ['--pdeathsig', 'USR1', shell, '-c', SCRIPT, NAME, namespace, list.join(' '), ...detach];
+  return words.join(' ');
 }
 
 /**

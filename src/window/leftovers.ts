@@ -27,8 +27,8 @@ export interface LeftoverOptions {
   mountNamespace?: string;
 }
 
-/** The command that has ended. `hurried` ends the grace. */
-export type EndedCommand = Pick<RunningCommand, 'bystanders' | 'childless' | 'hurried'>;
+/** The command that has ended. `hurry` ends the grace. */
+export type EndedCommand = Pick<RunningCommand, 'bystanders' | 'childless' | 'hurry'>;
 
 interface Process {
   pid: number;
@@ -87,7 +87,7 @@ export async function endLeftovers(
           if (phase === 'terminated') kill(one.pid, constants.signals.SIGCONT);
         }
       }
-      const hurried = command.hurried && phase !== 'killed';
+      const hurried = command.hurry.asked && phase !== 'killed';
       if (monotonicMs() >= deadline || (hurried && phase === 'ended')) break;
       await sleep(hurried ? Math.min(pause, 20) : pause);
       running = await look();

@@ -7,9 +7,8 @@ import { findLauncher } from './command.ts';
 import { type CloseAnswer, serveControl, type WindowStatus } from './control.ts';
 import { Failure } from './failure.ts';
 import type { Outcome } from './gate.ts';
-import type { GuardedMount } from './guardian.ts';
 import { lookingAt } from './looking.ts';
-import { startGuardian } from './mount-guardian.ts';
+import { type MountGuardian, startGuardian } from './mount-guardian.ts';
 import { bySystemCall, type Mounter } from './mounter.ts';
 import { forgetDeviceAt } from './mountinfo.ts';
 import { namespaceKind } from './namespace.ts';
@@ -49,9 +48,9 @@ export async function serveMount(
   const mounter = await mounterHere();
   const launcher = findLauncher();
   const window = new Window(settings, mountpoint, mounter);
-  let guardian: { dismiss(): void } | undefined;
+  let guardian: MountGuardian | undefined;
   let prefetch: Prefetch | undefined;
-  const mounts: GuardedMount[] = [];
+  const mounts: { mountpoint: string; device: string }[] = [];
   const close = async () => {
     // First: nobody who unmounts has to wait for an answer.
     window.end();
@@ -64,13 +63,14 @@ export async function serveMount(
   const onSignal = () => void close();
   try {
     for (const place of window.mountpoints) refuseOwnPrograms(place, Object.values(launcher));
+    guardian = await startGuardian(launcher, window.mountpoints, mounter.detachCommand);
     await window.mount();
     for (const place of window.mountpoints) {
       const device = forgetDeviceAt(place);
       if (device === undefined) throw new Failure(`the mount at ${displayName(place)} is gone already`);
       mounts.push({ mountpoint: place, device });
     }
-    guardian = startGuardian(launcher, mounts, mounter.detachCommand);
+    guardian.guard(mounts);
     const outcomes: (Outcome | undefined)[] = [];
     for (const path of window.canaryPaths) outcomes.push(await testInChild(path, window.canary.token));
     window.tested(outcomes);

@@ -33,14 +33,29 @@ export interface CommandEnd {
   signal: number | null;
 }
 
+/** An AbortController that is made when somebody wants its signal: it takes 1 ms to load. */
+export class Hurry {
+  asked = false;
+  private controller: AbortController | undefined;
+
+  ask(): void {
+    this.asked = true;
+    this.controller?.abort();
+  }
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.asked) this.controller.abort();
+    return this.controller.signal;
+  }
+}
+
 export interface RunningCommand {
   readonly pid: number;
   /** Settles when the command, not what it left behind, has ended. */
   readonly done: Promise<CommandEnd>;
-  /** Whether a SIGINT, SIGTERM, SIGHUP or SIGQUIT came after the command's end: stop waiting for leftovers. */
-  readonly hurried: boolean;
-  /** Aborted by that. */
-  readonly hurry: AbortSignal;
+  /** Asked for by a SIGINT, SIGTERM, SIGHUP or SIGQUIT after the command's end: stop waiting for leftovers. */
+  readonly hurry: Hurry;
   /**
    * Children that are no leftovers: forget's witness, and those that the process had before it became forget, as in
    * `forget exec -- cmd 2> >(tee log) | ...`, where the shell starts `tee` and then turns into forget.
@@ -92,8 +107,7 @@ export function supervise(
   const terminal = openTerminal();
   const earlier = new Set(childrenOf(process.pid));
   const listeners = new Map<number, () => void>();
-  let hurried = false;
-  let hurry: AbortController | undefined;
+  const hurry = new Hurry();
   const fromKeyboard = new Set<number>();
   let ended: CommandEnd | undefined;
   /** The command's own process group, if it stopped while that was in the foreground. */
@@ -116,10 +130,7 @@ export function supervise(
     if (ended) {
       const late = mayBeKeyboard && ended.signal === signal && !fromKeyboard.has(signal);
       if (late) fromKeyboard.add(signal);
-      else if (HURRYING.includes(signal)) {
-        hurried = true;
-        hurry?.abort();
-      }
+      else if (HURRYING.includes(signal)) hurry.ask();
       return;
     }
     if (mayBeKeyboard) fromKeyboard.add(signal);
@@ -202,14 +213,7 @@ export function supervise(
   return {
     pid,
     done,
-    get hurried() {
-      return hurried;
-    },
-    get hurry() {
-      hurry ??= new AbortController();
-      if (hurried) hurry.abort();
-      return hurry.signal;
-    },
+    hurry,
     addBystander: (child) => earlier.add(child),
     bystanders: () => [...witness.pids(), ...earlier],
     childless: () =>

@@ -1,20 +1,25 @@
 // Hands on the mount, signals at every stage, closed descriptors and low limits: each ends cleanly, in time.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { buildSettings } from '../../src/window/settings.ts';
 import { gone, servers, sh, withMounts } from '../cases/mounts.ts';
 import { withWorkspace } from '../cases/window.ts';
 import { forgetExec, protectedDifferences, type Workspace } from '../harness/forget.ts';
-import { forgetFor, readableFor, type User } from '../harness/users.ts';
+import { until } from '../harness/until.ts';
+import { checkout, forgetFor, readableFor, type User } from '../harness/users.ts';
 import {
   allPids,
   describeProcess,
   endMarked,
   forgetMounts,
   markedProcesses,
+  newMark,
+  processesWith,
   programOf,
   runWatched,
   signalAll,
@@ -195,6 +200,50 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     },
   );
 }
+
+withMounts(
+  'a mount whose server is ready ends when who asked for it has ended before it knew',
+  async (workspace, forget) => {
+    const { settings } = await buildSettings({ agents: ['none'], argv: [], rules: [] }, workspace.path);
+    const mark = newMark();
+    const server = spawn(process.execPath, [join(checkout, 'dist/daemon.cjs')], {
+      cwd: '/',
+      detached: true,
+      env: { ...process.env, FORGET_TEST_MOUNT: mark },
+      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+    });
+    const start = { settings, mountpoint: workspace.path, first: { open: true, name: undefined } };
+    server.stdin!.end(JSON.stringify(start));
+    const [answer] = (await once(server.stdout!, 'data')) as [Buffer];
+    assert.match(answer.toString(), /^{"ready"/);
+    assert.deepEqual(forget.mounted(), [workspace.path]);
+    server.stdio[3]!.destroy();
+    await until('the mount is gone', () => forget.mounted().length === 0);
+    await until('all processes are gone', () => processesWith('FORGET_TEST_MOUNT', mark).length === 0);
+    assert.deepEqual(protectedDifferences(workspace), []);
+  },
+);
+
+withMounts(
+  'a kill -9 between the mount and the first request leaves no dead mount',
+  async (workspace, forget) => {
+    // The first thing that only a server which has mounted asks for.
+    const call = 'inotify_init1';
+    const line = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${call}`];
+    const kill = ['-e', `inject=${call}:signal=KILL`];
+    const mount = [forgetFor('root'), 'mount', '--foreground', workspace.path];
+    for (let round = 0; round < 3; round++) {
+      const killed = await runWatched([...line, ...kill, ...mount], {
+        user: 'root',
+        cwd: '/',
+        timeout: 20_000,
+      });
+      assert.notEqual(killed.code, 0);
+      await assertNothingLeft(workspace, killed.mark);
+    }
+    assert.deepEqual(forget.mounted(), []);
+  },
+);
 
 withWorkspace('closed standard descriptors, and full ones, change nothing of the end', async (workspace) => {
   const forget = forgetFor(workspace.user);
