@@ -4,10 +4,10 @@
  * One Reply stands for the loop's buffer. `begin` clears it, the `put*` methods append, `finish` writes the
  * header and says how many bytes to send.
  */
+import { put64 } from '../sys/bytes.ts';
 import type { Stat } from '../sys/stat.ts';
 import { ATTR_SIZE, ENTRY_OUT_SIZE, MAX_IO, OUT_HEADER_SIZE } from './abi.ts';
 
-const TWO_32 = 2 ** 32;
 const CAPACITY = OUT_HEADER_SIZE + MAX_IO + 4096;
 
 /** How long the kernel may keep a name and attributes, in whole seconds. */
@@ -50,10 +50,7 @@ export class Reply {
     this.end += 4;
   }
   putU64(value: number): void {
-    const at = this.end >> 2;
-    const high = value < TWO_32 ? 0 : Math.floor(value / TWO_32);
-    this.words[at] = value - high * TWO_32;
-    this.words[at + 1] = high;
+    put64(this.words, this.end >> 2, value);
     this.end += 8;
   }
 

@@ -254,6 +254,13 @@ export class Overlay {
     return this.window !== 0 && !this.readonly && this.rules.holds(path) ? 'held' : 'lower';
   }
 
+  /** The name cannot be changed, for now. */
+  isFixedName(parent: Node, name: string): boolean {
+    if (this.fixed.size === 0) return false;
+    const path = this.path(parent, name);
+    return path !== undefined && this.fixed.has(path);
+  }
+
   /** EROFS where the node may not be changed by any of its names, or 0. */
   refuseChange(node: Node): number {
     if (this.readonly && node.protected) return EROFS;

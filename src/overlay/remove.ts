@@ -31,8 +31,7 @@ export function unlink(o: Overlay, parentId: number, name: string, caller: Calle
 }
 
 function refuseRemoval(o: Overlay, parent: Node, name: string, inView: boolean): number {
-  const path = o.path(parent, name);
-  if (path !== undefined && o.fixed.size > 0 && o.fixed.has(path)) return EROFS;
+  if (o.isFixedName(parent, name)) return EROFS;
   return inView && o.readonly ? EROFS : 0;
 }
 

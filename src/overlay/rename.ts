@@ -74,18 +74,12 @@ export function rename(
   if (flags & RENAME_NOREPLACE && target.node) return EEXIST;
   if (flags & RENAME_EXCHANGE && !target.node) return ENOENT;
   if (target.node === node) return 0;
-  if (isFixed(o, source) || isFixed(o, target)) return EROFS;
+  if (o.isFixedName(source.parent, source.name) || o.isFixedName(target.parent, target.name)) return EROFS;
   if (o.readonly && (source.protected || target.protected)) return EROFS;
   if (flags & RENAME_EXCHANGE) return exchange(o, source, target, caller);
   return node.isDirectory
     ? renameDirectory(o, source, target, flags, caller)
     : renameFile(o, source, target, flags, caller);
-}
-
-function isFixed(o: Overlay, side: Side): boolean {
-  if (o.fixed.size === 0) return false;
-  const path = o.path(side.parent, side.name);
-  return path !== undefined && o.fixed.has(path);
 }
 
 function renameFile(o: Overlay, source: Side, target: Side, flags: number, caller: Caller): number {

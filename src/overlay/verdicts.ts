@@ -226,8 +226,7 @@ function depthOf({ steps }: Glob): number {
 /** Whether a path has more slashes than that. */
 function isDeeper(path: string, depth: number): boolean {
   let slashes = 0;
-  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
-    if (++slashes > depth) return true;
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) slashes++;
   return slashes > depth;
 }
 

@@ -32,6 +32,15 @@ export function nulAt(bytes: Buffer, from: number): number {
   return indexOf.call(bytes, 0, from);
 }
 
+const TWO_32 = 2 ** 32;
+
+/** Writes a 64-bit number as two little words at the `at`-th: exact below 2^53, negative ones too. Without `%`, which is fmod. */
+export function put64(words: Uint32Array, at: number, value: number): void {
+  const high = Math.floor(value / TWO_32);
+  words[at] = value - high * TWO_32;
+  words[at + 1] = high;
+}
+
 /** Bytes as people read them: valid UTF-8 as it is, anything else and control characters escaped. */
 export function displayName(name: string): string {
   const bytes = Buffer.from(name, 'latin1');

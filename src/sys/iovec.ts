@@ -1,16 +1,14 @@
 /** `struct iovec` for calls that take one: where a Buffer's memory is, asked once for those that stay the same. */
+import { put64 } from './bytes.ts';
 import { addressOf } from './libc.ts';
 
 const IOVEC_BYTES = 16;
-const TWO_32 = 2 ** 32;
 const iovec = Buffer.alloc(IOVEC_BYTES);
 const words = new Uint32Array(iovec.buffer, iovec.byteOffset, IOVEC_BYTES / 4);
 
 /** One vector, in a Buffer that the next call overwrites: for a call that is over when it returns. Without a BigInt: each is an object. */
 export function iovecOf(address: number, size: number): Buffer {
-  const high = Math.floor(address / TWO_32);
-  words[0] = address - high * TWO_32;
-  words[1] = high;
+  put64(words, 0, address);
   words[2] = size;
   return iovec;
 }

@@ -2,6 +2,7 @@
  * `struct statx` as a reusable record: the kernel fills the buffer, the getters read it. Nothing is allocated
  * for a call (1.1 us with the call itself, against 3.2 us for `fs.lstatSync({ bigint: true })`).
  */
+import { put64 } from './bytes.ts';
 import { AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, STATX_BTIME } from './constants.ts';
 import { errno, statx } from './libc.ts';
 
@@ -53,9 +54,7 @@ export class Stat {
     return this.words[8]! + this.words[9]! * TWO_32;
   }
   set ino(value: number) {
-    const high = Math.floor(value / TWO_32);
-    this.words[8] = value - high * TWO_32;
-    this.words[9] = high;
+    put64(this.words, 8, value);
   }
   get size(): number {
     return this.words[10]! + this.words[11]! * TWO_32;
@@ -83,8 +82,7 @@ export class Stat {
     return this.words[30]!;
   }
   setMtime(sec: number, nsec: number): void {
-    this.words[28] = sec % TWO_32;
-    this.words[29] = Math.floor(sec / TWO_32);
+    put64(this.words, 28, sec);
     this.words[30] = nsec;
   }
   /** The ctime as one number to compare, good to about 200 ns. */
@@ -98,8 +96,7 @@ export class Stat {
     return this.words[26]!;
   }
   setCtime(sec: number, nsec: number): void {
-    this.words[24] = sec % TWO_32;
-    this.words[25] = Math.floor(sec / TWO_32);
+    put64(this.words, 24, sec);
     this.words[26] = nsec;
   }
   get rdevMajor(): number {
